@@ -166,7 +166,7 @@ describe("what would misuse questions to humans", () => {
     }
     aheadMs += minuteMs;
     const one = other.desk.ask(question({ sandboxId: "one-more" }));
-    await expect(one).rejects.toThrow(`${pendingPerNamespace} questions of this namespace`);
+    await expect(one).rejects.toThrow(`requests of this namespace (limit: ${pendingPerNamespace})`);
     expect((await other.desk.ask(question({ namespace: "other" }))).state).toBe("pending");
   });
 

@@ -69,7 +69,7 @@ describe("the command line of a daemon", () => {
       stderr: expect.stringMatching(/^caisson: ended after 0\.\d+ s by its time limit \(--timeout\)\n$/),
     });
     expect((await caisson(["exec", id, "curl -s http://other.example.com/ >/dev/null"])).stderr).toBe(
-      "caisson: other.example.com:80 was refused: no rule lets out other.example.com (--allow-domain other.example.com:80)\n",
+      "caisson: other.example.com:80 was refused: no rule allows other.example.com (--allow-domain other.example.com:80)\n",
     );
     const json = JSON.parse(await said("exec", "--json", id, "echo x >file"));
     expect(json.files_changed).toMatchObject([{ path: "file", action: "created" }]);
@@ -270,7 +270,7 @@ describe("the command line of a daemon", () => {
     expect((await caisson(["ls", "--json"], "", address)).code).toBe(0);
     expect(await caisson(["create"], "", address)).toMatchObject({
       code: 125,
-      stderr: expect.stringContaining("hint: it takes a key with the role agent"),
+      stderr: expect.stringContaining("hint: use a key with the role agent"),
     });
     const keys: { id: string; name: string }[] = JSON.parse(await said("keys", "list", "--json"));
     const id = keys.find(({ name }) => name === "ci")?.id ?? "";
@@ -284,7 +284,7 @@ describe("the command line of a daemon", () => {
     expect(await said("session", "list")).toMatch(new RegExp(`abc\\s+${id}\\s+running`));
     expect(JSON.parse(await said("queue", "status", "--json"))).toMatchObject({ running: 0, waiting: 0, jobs: [] });
     expect(await said("queue", "status", "--priority", "5")).toMatch(/RUNNING\s+WAITING/);
-    expect((await caisson(["queue", "cancel", "0123"])).stderr).toContain("no job");
+    expect((await caisson(["queue", "cancel", "0123"])).stderr).toContain("unknown waiting job");
     expect(JSON.parse(await said("stats", "--json")).sandboxes.running).toBe(1);
     expect(JSON.parse(await said("stats", id, "--json")).processes).toBeGreaterThan(0);
     expect(JSON.parse(await said("limits", "--json")).memory_bytes.max).toBe(8 * 1024 ** 3);
@@ -307,7 +307,10 @@ describe("the command line of a daemon", () => {
     expect(await caisson(["verify", file, sha256.slice(0, 12)], "", nobody)).toMatchObject({ code: 1 });
     const changed = await caisson(["verify", file, signed, "--json"]);
     expect(changed.code).toBe(1);
-    expect(JSON.parse(changed.stdout)).toMatchObject({ valid: false, reason: expect.stringContaining("not the file") });
+    expect(JSON.parse(changed.stdout)).toMatchObject({
+      valid: false,
+      reason: expect.stringContaining("differs from the signed file"),
+    });
     await said("session", "kill", "--id", "default");
   });
 
@@ -340,7 +343,7 @@ describe("the command line of a daemon", () => {
       return found;
     }, 30_000);
     expect(await said("approvals", "deny", asked?.id ?? "", "--reason", "no")).toBe("denied (once): touch asked");
-    expect(await running).toMatchObject({ code: 125, stderr: expect.stringContaining("a human has denied it: no") });
+    expect(await running).toMatchObject({ code: 125, stderr: expect.stringContaining("denied by a human: no") });
     await said("rm", id);
   }, 180_000);
 

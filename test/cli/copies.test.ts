@@ -108,10 +108,10 @@ describe.skipIf(ordinary)("the command line about templates, copies and checkpoi
     ] as const)
       expect(await refused("checkpoint", ...words)).toMatchObject({
         code: "not_found",
-        hint: "caisson checkpoint list lists those of the namespace",
+        hint: "caisson checkpoint list lists checkpoints",
       });
     for (const words of [["fork"], ["checkpoint", "create"], ["inspect"]])
-      expect(await refused(...words, original)).toMatchObject({ hint: "caisson ls lists those of the namespace" });
+      expect(await refused(...words, original)).toMatchObject({ hint: "caisson ls lists sandboxes" });
   });
 
   it("[CLI-01] explains each of its commands, one by one and together, with examples that work", async () => {

@@ -44,7 +44,7 @@ describe("the command line of a daemon", { timeout: upTimeoutMs }, () => {
     expect((await names()).sort()).toEqual(["d", "output"]);
 
     await said("exec", id, "touch file");
-    const missing = "caisson: nowhere: there is no such file or folder\n";
+    const missing = "caisson: nowhere: no such file or folder\n";
     for (const [words, code, stderr] of [
       [["mkdir", id, "file"], 125, "caisson: file: it exists already\n"],
       [["mv", id, "nowhere", "x"], 2, missing],
@@ -81,7 +81,7 @@ describe("the command line of a daemon", { timeout: upTimeoutMs }, () => {
     });
     expect(await refused("update", "aaaaaaaaaaaaaaaa", "--idle", "90")).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("\n  hint: caisson ls lists those of the namespace\n"),
+      stderr: expect.stringContaining("\n  hint: caisson ls lists sandboxes\n"),
     });
     expect(await told("rm", id)).toEqual({});
   });
@@ -148,7 +148,7 @@ describe("the command line of a daemon", { timeout: upTimeoutMs }, () => {
     ])
       expect(await refused("webhook", ...words)).toEqual({
         code: 2,
-        stderr: "caisson: unknown webhook none\n  hint: caisson webhook list lists those of the namespace\n",
+        stderr: "caisson: unknown webhook none\n  hint: caisson webhook list lists webhooks\n",
       });
     expect(await refused("webhook", "retry", "none")).toEqual({
       code: 2,

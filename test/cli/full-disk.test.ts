@@ -38,14 +38,14 @@ describe.each(engines)("a full disk under the data folder (%s)", (engine) => {
   it("is named, with a hint, and nothing is left on it", async () => {
     const { code, stdout, stderr } = await runOnDisk("64k", engine);
     expect(stderr).toBe(
-      `caisson: the disk that holds ${folder} is full\n  hint: free some room there, or set CAISSON_HOME to a folder on another disk\n`,
+      `caisson: the disk with ${folder} is full\n  hint: free space on that disk, or set CAISSON_HOME to a folder on another disk\n`,
     );
     expect({ code, stdout }).toEqual({ code: 125, stdout: "" });
   });
 
   it("with room for the program but for no workspace says how much is free", async () => {
     const { code, stdout, stderr } = await runOnDisk("64m", engine);
-    expect(stderr).toContain("no disk for a workspace of");
+    expect(stderr).toContain("not enough disk space for a workspace of");
     expect({ code, stdout }).toEqual({ code: 125, stdout: "" });
   });
 });

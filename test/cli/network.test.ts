@@ -65,7 +65,7 @@ describe.each(engines)("caisson run on %s", (engine) => {
     const { stdout, stderr } = await run(["get.py", `http://127.0.0.1:${host.port}/cli`]);
     expect(stdout).toBe("HTTP Error 403: Forbidden\n");
     expect(stderr).toBe(
-      `caisson: 127.0.0.1:${host.port} was refused: no rule names the address 127.0.0.1 (--allow-domain 127.0.0.1:${host.port})\n`,
+      `caisson: 127.0.0.1:${host.port} was refused: no rule allows the address 127.0.0.1 (--allow-domain 127.0.0.1:${host.port})\n`,
     );
     expect(host.connections()).toBe(before);
   });

@@ -73,7 +73,7 @@ describe("folders that the operator names", { timeout: upTimeoutMs }, () => {
   it("[FIL-08] do not exist where they were not named", async () => {
     const { status, body, text } = await create(up, { engine: "container", input_folder: "results" });
     expect(status, text).toBe(404);
-    expect(body.detail).toBe("there is no input folder 'results'");
+    expect(body.detail).toBe("unknown input folder 'results'");
   });
 
   it.each(["/etc", "../private", "private/..", "Private", "", "a".repeat(33), "private\n"])(
@@ -123,7 +123,7 @@ describe("folders that the operator names", { timeout: upTimeoutMs }, () => {
     const refused = async () => {
       const { status, body, text } = await create(up, { engine: "container", input_folder: "swapped" });
       expect(status, text).toBe(503);
-      expect(body.detail).toBe("the input folder 'swapped' cannot be used now");
+      expect(body.detail).toBe("cannot use the input folder 'swapped'");
       expect(text).not.toContain(outside);
     };
     await rename(folder("swapped"), folder("aside"));

@@ -35,7 +35,7 @@ describe.runIf(hasPip)("packages of a daemon", () => {
           expect(missing.stderr).toContain("nosuchpackage");
           const loose = await caisson(["install", id, "pip", "caissontest"], up.variables);
           expect(loose.code).not.toBe(0);
-          expect(loose.stderr).toContain("policy takes packages with their version");
+          expect(loose.stderr).toContain("policy requires a version");
           await up.delete(`/api/v1/sandboxes/${id}`);
         }
       } finally {

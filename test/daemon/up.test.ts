@@ -39,7 +39,7 @@ describe("caisson up", { timeout: upTimeoutMs }, () => {
       return JSON.stringify(content);
     };
     expect(await ask({})).toContain("sandbox_id");
-    expect(await ask({ CAISSON_API_KEY: made.stdout.trim() })).toContain("the role viewer may not do this");
+    expect(await ask({ CAISSON_API_KEY: made.stdout.trim() })).toContain("the role viewer does not permit this");
   });
 
   it.skipIf(ordinary)(

@@ -68,17 +68,17 @@ describe("the vault of a daemon", { timeout: upTimeoutMs }, () => {
     expect(typed.stdout).toContain("TYPED: version 1");
     expect(typed.stdout).not.toContain(value);
     const argued = await caisson(["vault", "add", "ARGUED", "an argument", "--namespace", "default"]);
-    expect(argued).toMatchObject({ code: 0, stderr: expect.stringContaining("can be seen by others") });
+    expect(argued).toMatchObject({ code: 0, stderr: expect.stringContaining("other users of this machine can see") });
     expect(argued.stdout).toMatch(/^ARGUED: version 1\nin all sandboxes of the namespace as \$ARGUED \(binding /);
     const host = ["--header", "Authorization", "--host", "api.example.com", "--env", "API"];
     const bound = await caisson(["vault", "bind", "ARGUED", "--all", ...host]);
-    expect(bound.stderr).toMatch(/^caisson: warning: code still has the value itself, .*caisson vault unbind ARGUED /);
+    expect(bound.stderr).toMatch(/^caisson: warning: code can still read the value .*caisson vault unbind ARGUED /);
     const hidden = await given(["vault", "add", "HIDDEN", "--all", ...host.with(-1, "HIDDEN")], `${value}\n`);
     expect(hidden.stdout).toMatch(
       /^HIDDEN: version 1\nin all sandboxes of the namespace as Authorization at api\.example\.com, /,
     );
     expect(hidden.stdout.trim().split("\n")).toHaveLength(2);
-    expect((await given(["vault", "add", "SHORT"], "12345\n")).stderr).toContain("at least 6 bytes");
+    expect((await given(["vault", "add", "SHORT"], "12345\n")).stderr).toContain("minimum: 6 bytes");
     await said("vault", "bind", "PIPED", "--all", "--env", "PIPED");
     await said("vault", "bind", "PIPED", "--all");
     expect(await said("vault", "list")).toMatch(/^PIPED +1 +ready +any +all +\/run\/secrets\/PIPED/m);
@@ -91,7 +91,7 @@ describe("the vault of a daemon", { timeout: upTimeoutMs }, () => {
     const [, , , , , , binding = ""] = /^TYPED.*$/m.exec(await said("vault", "list"))?.[0]?.split(/ {2,}/) ?? [];
     await said("vault", "unbind", "TYPED", binding);
     expect(await said("exec", id, 'echo "[$TYPED]"')).toBe("[]");
-    expect(await said("vault", "rotate")).toBe("4 wrapped anew");
+    expect(await said("vault", "rotate")).toBe("4 secrets encrypted with the new key");
     await said("env", "set", id, "MODE=fast", "LEVEL=3");
     await said("env", "unset", id, "LEVEL");
     expect(JSON.parse(await said("env", "list", id, "--json"))).toEqual({ MODE: "fast" });
@@ -113,15 +113,13 @@ describe("the vault of a daemon", { timeout: upTimeoutMs }, () => {
     const key = randomBytes(32).toString("hex");
     const refused = await caisson(["up", "--detach"], { CAISSON_VAULT_KEY: key });
     expect(refused.code).not.toBe(0);
-    expect(refused.stderr).toContain(
-      "CAISSON_VAULT_KEY holds another master key than the one that wraps the vault's secrets",
-    );
+    expect(refused.stderr).toContain("CAISSON_VAULT_KEY is not the master key that encrypts the vault's secrets");
     expect(refused.stderr).not.toContain(key);
     const command = join(home, "key-command");
     await writeFile(command, `#!/bin/sh\nexec cat ${join(home, "given-key")}\n`, { mode: 0o755 });
     await writeFile(join(home, "given-key"), key);
     const byCommand = await caisson(["up", "--detach"], { CAISSON_VAULT_KEY_COMMAND: command });
-    expect(byCommand.stderr).toContain("what vault_key_command prints holds another master key");
+    expect(byCommand.stderr).toContain("the output of vault_key_command is not the master key");
     expect(await state()).toEqual(before);
     await writeFile(join(home, "given-key"), await readFile(join(home, "daemon/vault-key")));
     const started = await caisson(["up", "--detach"], {

@@ -27,7 +27,7 @@ describe("the web, through a daemon of its own user", () => {
       const refused = await web("fetch", "http://other.example/");
       expect(refused).toMatchObject({ stdout: "" });
       expect(refused.code).not.toBe(0);
-      expect(refused.stderr).toContain("policy does not let other.example:80 through");
+      expect(refused.stderr).toContain("other.example:80 is not allowed");
       await up.delete(`/api/v1/sandboxes/${id}`);
     },
     upTimeoutMs,

@@ -77,7 +77,7 @@ describe("a name that no rule knows, where a human may be asked", () => {
     expect(box.attempts.at(-1)).toMatchObject({
       verdict: "denied",
       approvalId: id,
-      reason: "a human has denied it: not that one",
+      reason: "denied by a human: not that one",
     });
   });
 
@@ -156,7 +156,7 @@ describe("a name that no rule knows, where a human may be asked", () => {
       await closed;
       if (!approve) expect(got).toBeLessThanOrEqual(100_000);
     }
-    await vi.waitFor(() => expect(box.attempts.at(-1)?.end?.reason).toContain("more than 100000 bytes up"), {
+    await vi.waitFor(() => expect(box.attempts.at(-1)?.end?.reason).toContain("upload of more than 100000 bytes"), {
       timeout: 20_000,
     });
   });

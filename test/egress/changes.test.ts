@@ -26,7 +26,7 @@ describe("a change of policy", () => {
     expect(box.gate.open).toBe(1);
     box.setPolicy({});
     await vi.waitFor(() => expect(socket.destroyed).toBe(true), { timeout: 20_000, interval: 5 });
-    expect(box.attempts[0]?.end?.reason).toBe("the policy changed: no rule lets out allowed.example");
+    expect(box.attempts[0]?.end?.reason).toBe("the policy changed: no rule allows allowed.example");
     expect(box.attempts[0]?.end?.bytesDown).toBeGreaterThan(0);
   });
 

@@ -72,7 +72,7 @@ describe("what is fetched of a name that no rule knows, where a human may be ask
     await desk.desk.decide(operator, await question(), { approve: false, reason: "not twice" });
     await expect(again).rejects.toMatchObject({
       code: "forbidden",
-      message: expect.stringContaining("a human has denied it: not twice"),
+      message: expect.stringContaining("denied by a human: not twice"),
       details: { approval_id: expect.any(String), approval_state: "denied" },
     });
     expect(web.host.connections()).toBe(2);

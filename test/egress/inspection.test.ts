@@ -101,7 +101,7 @@ describe("TLS that a rule has looked into, with HTTP/1.1 inside", () => {
     );
   });
 
-  it("[NET-08] refuses methods and paths that no rule lets out, in words", async () => {
+  it("[NET-08] refuses methods and paths that no rule allows, in words", async () => {
     await using host = await webHost({ tls: true });
     const rule = { ...inspected(), methods: ["GET"], paths: ["/v1/*"] };
     await using box = await inspectedField({ port: host.port, policy: { allow: [rule] } });

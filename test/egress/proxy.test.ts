@@ -52,7 +52,7 @@ describe("the HTTP proxy of a sandbox", () => {
     expect(problemOf(text)).toMatchObject({
       status: 403,
       code: "forbidden",
-      detail: "policy does not let other.example:80 through: no rule lets out other.example",
+      detail: "other.example:80 is not allowed: no rule allows other.example",
       hint: expect.stringContaining("caisson egress"),
       details: { refused: "egress", host: "other.example", port: 80, rule: null },
     });

@@ -19,7 +19,7 @@ describe("[S98] what a gate refuses, as a run that goes on sees it", () => {
     expect(await get(box, "other.example")).toMatch(/^HTTP\/1\.1 403 /);
     await get(box, "other.example");
     await get(box, "other.example:8080");
-    const rest = { kind: "denied", reason: "no rule lets out other.example" };
+    const rest = { kind: "denied", reason: "no rule allows other.example" };
     expect(watch.seen()).toEqual({
       refused: [
         { host: "other.example", port: 80, ...rest, hint: expect.stringContaining("caisson egress other.example:80") },

@@ -44,7 +44,7 @@ describe("the memory that a gVisor engine saves", () => {
     const layers = await layersOf();
     await expect(engine.checkpoint(id)).rejects.toMatchObject({
       code: "limit_exceeded",
-      message: expect.stringContaining("no memory for saving"),
+      message: expect.stringContaining("not enough memory for saving"),
       hint: expect.any(String),
     });
     expect(await layersOf()).toEqual(layers);
@@ -69,7 +69,7 @@ describe("the memory that a gVisor engine saves", () => {
       }
       // Its sandbox can go on: nobody is promised what it needs for that.
       const others = made.filter((other) => other !== id);
-      for (const other of others) await expect(engine.checkpoint(other)).rejects.toThrow("no memory");
+      for (const other of others) await expect(engine.checkpoint(other)).rejects.toThrow("not enough memory");
       await engine.restore(id, outcome.value.id);
       for (const other of others) {
         const next = await engine.checkpoint(other);
@@ -77,7 +77,7 @@ describe("the memory that a gVisor engine saves", () => {
         await engine.forgetCheckpoint(next.id);
       }
       availableBytes = checkpointLimits.hostMemoryBytes + 1024;
-      await expect(engine.createFrom(outcome.value.id)).rejects.toThrow("no memory for a sandbox that goes on");
+      await expect(engine.createFrom(outcome.value.id)).rejects.toThrow("not enough memory for a sandbox");
       availableBytes = plenty;
       const copy = await engine.createFrom(outcome.value.id);
       expect(copy.id).not.toBe(id);

@@ -97,7 +97,7 @@ describe.each(engines)("artifacts of a sandbox that is destroyed (%s)", (engine)
     await fleet.destroy(alice, id);
     expect(await test.caisson.keptSandboxes()).toEqual([]);
     expect(await store.audit.search({ sandboxId: id, type: "artifacts.failed", after: 0 })).toMatchObject([
-      { detail: { reason: expect.stringContaining("more than may be kept") } },
+      { detail: { reason: expect.stringContaining("larger than the limit for kept artifacts") } },
     ]);
     expect(await storage.artifacts.list(alice, { limit: 10 })).toEqual([]);
     await storage.sweeper.settled();

@@ -11,7 +11,7 @@ const alice = callerOf("alice");
 const ample = engineLimits.diskReserveBytes + 512 * MiB;
 /** Less is free than workspaces may never claim, and more than what freezes writers. */
 const scarce = engineLimits.diskReserveBytes - 128 * MiB;
-const noDisk = { code: "limit_exceeded", message: expect.stringContaining("no disk for") };
+const noDisk = { code: "limit_exceeded", message: expect.stringContaining("not enough disk space for") };
 
 const inside = ({ fleet }: TestFleet, id: string) => ({
   exec: async (command: string) => (await fleet.use(alice, id, (sandbox) => sandbox.exec({ command }))).stdout,

@@ -84,7 +84,10 @@ describe.each(engines)("a warm pool (%s)", (engine) => {
       expect(record.origin).toBe("cold: it asks for other storage than those in the pool have");
       expect(test.fleet.pools()).toMatchObject([{ ready: 1 }]);
       const more = test.fleet.create(alice, { limits: { storageBytes: 1024 * MiB } });
-      await expect(more).rejects.toMatchObject({ code: "limit_exceeded", message: expect.stringContaining("no disk") });
+      await expect(more).rejects.toMatchObject({
+        code: "limit_exceeded",
+        message: expect.stringContaining("not enough disk space"),
+      });
       await test.fleet.destroy(alice, record.id);
     },
   );

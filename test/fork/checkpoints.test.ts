@@ -73,7 +73,7 @@ describe("[LIF-07] a checkpoint of a gVisor sandbox", () => {
       const { status, json } = await api.post(`/api/v1/checkpoints/${one}/restore`);
       expect({ status, detail: json.detail }).toEqual({
         status: 503,
-        detail: expect.stringContaining("cannot be opened"),
+        detail: expect.stringContaining("cannot open checkpoint"),
       });
     };
     const changed = Buffer.from(sealed);

@@ -69,7 +69,7 @@ describe("the host, turned off", () => {
     ["listFolder", () => closedHost.listFolder(operator, "/")],
     ["openFile", () => closedHost.openFile(operator, "/etc/hostname")],
   ])("[HST-01] refuses %s", async (_name, act) => {
-    expect(await problem(act())).toMatchObject({ code: "forbidden", message: "access to the host is turned off" });
+    expect(await problem(act())).toMatchObject({ code: "forbidden", message: "host access is disabled" });
   });
 });
 
@@ -124,7 +124,7 @@ describe("a command on the host", () => {
     await using here = await openHost({ allow: ["id"] }, home);
     const other = as("admin", "other");
     for (const act of [here.host.exec(other, "id", {}), here.host.list(other), here.host.request(other, "id", "x")])
-      expect((await problem(act)).message).toContain("not open to the namespace other");
+      expect((await problem(act)).message).toContain("host access is disabled for the namespace other");
     expect((await here.host.exec(agent, "id", {})).exit_code).toBe(0);
   });
 
@@ -158,7 +158,7 @@ describe("a command on the host that takes an approval", () => {
     expect((await run).stdout).toBe("a b\n");
     const again = here.host.exec(agent, "echo 'a b'", {});
     await here.desk.decide(operator, (await pending(here)).id, { approve: false, reason: "enough" });
-    expect((await problem(again)).message).toContain("a human has denied it: enough");
+    expect((await problem(again)).message).toContain("denied by a human: enough");
   });
 
   it("[HST-02] runs once for a yes for once, however many attempts wait for it: the others are asked about anew", async () => {
@@ -239,7 +239,7 @@ describe("a pattern that an agent asks for", () => {
     await using here = await openHost({ allow: ["id", "echo a"], ask: ["echo *"] }, home);
     const asked = await here.host.request(agent, "echo *", undefined);
     await here.desk.decide(operator, asked.id, { approve: false, scope: "always" });
-    expect((await problem(here.host.exec(agent, "echo a", {}))).message).toContain("denied 'echo *' for always");
+    expect((await problem(here.host.exec(agent, "echo a", {}))).message).toContain("denied 'echo *' permanently");
     expect((await here.host.list(agent)).denied).toMatchObject([{ pattern: "echo *" }]);
     expect((await here.host.exec(agent, "id", {})).exit_code).toBe(0);
   });

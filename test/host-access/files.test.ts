@@ -38,19 +38,19 @@ describe("a file of the host", () => {
     await using here = await place();
     const { hand, at } = here;
     expect((await hand.read(at("open/plain"), all)).bytes.toString()).toBe("plain");
-    const outside = "lies in no folder";
+    const outside = "is not in an open folder";
     expect(await refusal(hand.read(at("closed/secret"), all))).toContain(outside);
     expect(await refusal(hand.read(`${at("open")}/../closed/secret`, all))).toContain(outside);
     expect(await refusal(hand.read(`${at("open")}-not/x`, all))).toContain(outside);
     expect(await refusal(hand.read("/etc/hostname", all))).toContain(outside);
     expect(await refusal(hand.read("/proc/self/environ", all))).toContain(outside);
     expect(await refusal(hand.read(`/proc/self/root${at("closed/secret")}`, all))).toContain(outside);
-    expect(await refusal(hand.read("open/plain", all))).toContain("is absolute");
-    expect(await refusal(hand.read(at("open/a\0b"), all))).toContain("is absolute");
+    expect(await refusal(hand.read("open/plain", all))).toContain("is not absolute");
+    expect(await refusal(hand.read(at("open/a\0b"), all))).toContain("is not absolute");
     // Whether it exists is not told either.
     expect(await refusal(hand.read(at("closed/none"), all))).toContain(outside);
     expect(await refusal(hand.read(`${at("open")}/../closed/none`, all))).toContain(outside);
-    expect(await refusal(hand.read(at("open/none"), all))).toContain("there is no");
+    expect(await refusal(hand.read(at("open/none"), all))).toContain("no such file or folder");
   });
 
   it("[HST-03] is where links lead to", async () => {
@@ -62,9 +62,9 @@ describe("a file of the host", () => {
     await symlink("open", at("entry"));
     expect((await hand.read(at("open/inside"), all)).bytes.toString()).toBe("plain");
     expect((await hand.read(at("entry/plain"), all)).bytes.toString()).toBe("plain");
-    expect(await refusal(hand.read(at("open/outside"), all))).toContain("lies in no folder");
-    expect(await refusal(hand.read(at("open/way/secret"), all))).toContain("lies in no folder");
-    expect(await refusal(hand.list(at("open/way")))).toContain("lies in no folder");
+    expect(await refusal(hand.read(at("open/outside"), all))).toContain("is not in an open folder");
+    expect(await refusal(hand.read(at("open/way/secret"), all))).toContain("is not in an open folder");
+    expect(await refusal(hand.list(at("open/way")))).toContain("is not in an open folder");
   });
 
   it("[HST-03] is the one that was checked, while its name is swapped again and again", async () => {
@@ -84,7 +84,7 @@ describe("a file of the host", () => {
     for (let turn = 0; turn < 500 || seen.size < 2; turn++) {
       const got = await hand.read(at("open/now/secret"), all).then(
         ({ bytes }) => bytes.toString(),
-        (error: unknown) => (String(error).includes("lies in no folder") ? "refused" : String(error)),
+        (error: unknown) => (String(error).includes("is not in an open folder") ? "refused" : String(error)),
       );
       seen.add(got);
     }
@@ -99,10 +99,10 @@ describe("a file of the host", () => {
     execFileSync("mkfifo", [at("open/fifo")]);
     const server = createServer().listen(at("open/socket"));
     for (const name of ["fifo", "socket", "inbox"])
-      expect(await refusal(hand.read(at(`open/${name}`), all))).toContain("no plain file");
+      expect(await refusal(hand.read(at(`open/${name}`), all))).toContain("not a regular file");
     server.close();
     const devices = handWith({ folders: [{ path: "/dev", writable: false }] });
-    expect(await refusal(devices.read("/dev/zero", all))).toContain("no plain file");
+    expect(await refusal(devices.read("/dev/zero", all))).toContain("not a regular file");
   });
 
   it("[HST-03] is in no place of credentials, however wide the folder", async () => {
@@ -112,9 +112,9 @@ describe("a file of the host", () => {
     await writeFile(at("open/inbox/.ssh/id"), "key");
     await symlink(".ssh/id", at("open/inbox/link"));
     for (const path of ["open/inbox/.ssh/id", "open/inbox/link"])
-      expect(await refusal(hand.read(at(path), all))).toContain("place of credentials");
-    expect(await refusal(hand.write(at("open/inbox/.ssh/new"), Buffer.from("x")))).toContain("place of credentials");
-    expect(await refusal(hand.list(at("open/inbox/.ssh")))).toContain("place of credentials");
+      expect(await refusal(hand.read(at(path), all))).toContain("folder of credentials");
+    expect(await refusal(hand.write(at("open/inbox/.ssh/new"), Buffer.from("x")))).toContain("folder of credentials");
+    expect(await refusal(hand.list(at("open/inbox/.ssh")))).toContain("folder of credentials");
   });
 
   it("is read in pieces that tell whether it is still the same", async () => {
@@ -140,12 +140,14 @@ describe("writing a file of the host", () => {
     expect(await hand.write(at("open/inbox/a"), bytes)).toEqual({ created: true });
     expect(await hand.write(at("open/inbox/a"), Buffer.from("newer"))).toEqual({ created: false });
     expect(await readFile(at("open/inbox/a"), "utf8")).toBe("newer");
-    expect(await refusal(hand.write(at("open/b"), bytes))).toContain("may only be read");
-    expect(await refusal(hand.write(at("closed/b"), bytes))).toContain("lies in no folder");
-    expect(await refusal(hand.write(`${at("open/inbox")}/../../closed/b`, bytes))).toContain("lies in no folder");
-    expect(await refusal(hand.write(at("open/inbox/none/b"), bytes))).toContain("there is no");
+    expect(await refusal(hand.write(at("open/b"), bytes))).toContain("is in a read-only folder");
+    expect(await refusal(hand.write(at("closed/b"), bytes))).toContain("is not in an open folder");
+    expect(await refusal(hand.write(`${at("open/inbox")}/../../closed/b`, bytes))).toContain(
+      "is not in an open folder",
+    );
+    expect(await refusal(hand.write(at("open/inbox/none/b"), bytes))).toContain("no such file or folder");
     for (const name of ["", ".", ".."])
-      expect(await refusal(hand.write(`${at("open/inbox")}/${name}`, bytes))).toContain("names no file");
+      expect(await refusal(hand.write(`${at("open/inbox")}/${name}`, bytes))).toContain("is not the path of a file");
     expect(await readdir(at("open/inbox"))).toEqual(["a"]);
     expect(await readdir(at("closed"))).toEqual(["secret"]);
   });
@@ -156,9 +158,9 @@ describe("writing a file of the host", () => {
     await symlink("../../closed/secret", at("open/inbox/file"));
     await symlink("../../closed", at("open/inbox/way"));
     await symlink(at("closed/made"), at("open/inbox/dangling"));
-    expect(await refusal(hand.write(at("open/inbox/file"), bytes))).toContain("is a link");
-    expect(await refusal(hand.write(at("open/inbox/dangling"), bytes))).toContain("is a link");
-    expect(await refusal(hand.write(at("open/inbox/way/secret"), bytes))).toContain("lies in no folder");
+    expect(await refusal(hand.write(at("open/inbox/file"), bytes))).toContain("not a regular file");
+    expect(await refusal(hand.write(at("open/inbox/dangling"), bytes))).toContain("not a regular file");
+    expect(await refusal(hand.write(at("open/inbox/way/secret"), bytes))).toContain("is not in an open folder");
     expect(await readFile(at("closed/secret"), "utf8")).toBe("secret");
     expect(existsSync(at("closed/made"))).toBe(false);
   });
@@ -172,13 +174,13 @@ describe("writing a file of the host", () => {
     expect(await readFile(at("closed/secret"), "utf8")).toBe("secret");
     expect(await readFile(at("open/inbox/shared"), "utf8")).toBe("new");
     expect((await stat(at("open/inbox/shared"))).mode & 0o777).toBe(0o640);
-    expect(await refusal(hand.write(at("open/inbox"), bytes))).toContain("may only be read");
+    expect(await refusal(hand.write(at("open/inbox"), bytes))).toContain("is in a read-only folder");
   });
 
   it("is bounded", async () => {
     await using here = await place();
     const much = Buffer.alloc(hostLimits.fileBytes + 1);
-    expect(await refusal(here.hand.write(here.at("open/inbox/a"), much))).toContain("bytes at most");
+    expect(await refusal(here.hand.write(here.at("open/inbox/a"), much))).toContain("too large");
     expect(await here.hand.write(here.at("open/inbox/a"), much.subarray(1))).toEqual({ created: true });
   });
 });
@@ -195,8 +197,8 @@ describe("a folder of the host", () => {
       ["plain", "file"],
     ]);
     expect(truncated).toBe(false);
-    expect(await refusal(hand.list(at("open/plain")))).toContain("no folder");
-    expect(await refusal(hand.list(at("closed")))).toContain("lies in no folder");
+    expect(await refusal(hand.list(at("open/plain")))).toContain("is not a folder");
+    expect(await refusal(hand.list(at("closed")))).toContain("is not in an open folder");
   });
 
   it("is listed whatever times its files have", async () => {

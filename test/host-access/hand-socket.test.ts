@@ -71,7 +71,7 @@ describe("the host's process", () => {
     await server.ended;
     await vi.waitFor(() => expect([running(one), running(other)]).toEqual([false, false]), 20_000);
     const late = handWith({ allow: ["sleep *"] }).exec(["sleep", one], { timeoutMs: 1_000, signal: stop.signal });
-    expect(await refusal(late)).toContain("the caller has gone");
+    expect(await refusal(late)).toContain("the caller left");
     expect(await refusal(left)).toContain("unavailable: ");
   });
 

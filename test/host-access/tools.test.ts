@@ -43,10 +43,10 @@ describe("the host's tools, while it is closed", () => {
   it.each(names)("[HST-01] %s refuses, and says that this is policy", async (name, args) => {
     const { isError, content } = await call(client, name, args);
     expect(isError).toBe(true);
-    expect(content[0].text).toContain("access to the host is turned off");
+    expect(content[0].text).toContain("host access is disabled");
     const admin = await server.as("admin");
     const { status, json } = await admin.send("POST", `/api/v1/tools/${name}`, { json: args });
-    expect([status, json.code, json.detail]).toEqual([403, "forbidden", "access to the host is turned off"]);
+    expect([status, json.code, json.detail]).toEqual([403, "forbidden", "host access is disabled"]);
   });
 });
 
@@ -109,12 +109,12 @@ describe.each(engines)("the host's tools, with a sandbox on %s", (name) => {
   });
 
   it.each([
-    ["echo a; id", "no shell runs this command"],
-    ["echo a | cat", "no shell runs this command"],
-    ["echo $(id)", "no shell runs this command"],
+    ["echo a; id", "not supported: no shell runs this command"],
+    ["echo a | cat", "not supported: no shell runs this command"],
+    ["echo $(id)", "not supported: no shell runs this command"],
     ["echo secrets", "blocks it"],
     ["cat /etc/hostname", "no pattern allows it"],
-    ["PATH=/tmp id -u", "takes no variables"],
+    ["PATH=/tmp id -u", "variables before a command are not supported"],
   ])("[HST-02] host_exec refuses '%s'", async (command, why) => {
     const { isError, content } = await call(client, "host_exec", { command });
     expect(isError).toBe(true);
@@ -194,7 +194,7 @@ describe.each(engines)("the host's tools, with a sandbox on %s", (name) => {
     });
     expect((await read(at("data/bytes"))).structuredContent).toMatchObject({ content: "/wAB", encoding: "base64" });
     for (const path of [at("data/link"), at("hidden"), at("data/../hidden"), "/etc/hostname"])
-      expect((await read(path)).content[0].text).toContain("lies in no folder");
+      expect((await read(path)).content[0].text).toContain("is not in an open folder");
     const { structuredContent } = await call(client, "host_file_list", { path: at("data") });
     expect(structuredContent.entries.map((one: { name: string; type: string }) => `${one.type} ${one.name}`)).toEqual([
       "file bytes",
@@ -212,8 +212,8 @@ describe.each(engines)("the host's tools, with a sandbox on %s", (name) => {
     expect((await write(at("data/inbox/note"), "/wAB", "base64")).structuredContent).toMatchObject({ created: false });
     expect(await readFile(at("data/inbox/note"))).toEqual(Buffer.from([0xff, 0, 1]));
     expect((await write(at("data/inbox/note"), "no base64!", "base64")).isError).toBe(true);
-    expect((await write(at("data/note"), "x")).content[0].text).toContain("may only be read");
-    expect((await write(at("hidden"), "x")).content[0].text).toContain("lies in no folder");
+    expect((await write(at("data/note"), "x")).content[0].text).toContain("is in a read-only folder");
+    expect((await write(at("hidden"), "x")).content[0].text).toContain("is not in an open folder");
     expect(await readFile(at("hidden"), "utf8")).toBe("hidden");
   });
 

@@ -139,7 +139,7 @@ describe("approvals over REST", () => {
     expect(status).toBe(403);
     expect(json).toMatchObject({
       code: "forbidden",
-      detail: "policy does not let this command through: a human has denied it: not now",
+      detail: "this command is not allowed: denied by a human: not now",
       details: { refused: "command", rule: "touch *", approval_id: question, approval_state: "denied" },
     });
     expect((await exec("ls denied")).json.exit_code).toBe(2);

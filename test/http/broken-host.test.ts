@@ -40,7 +40,7 @@ describe("the REST API on a broken host", () => {
     const { status, json } = await api.post("/api/v1/sandboxes", {});
     expect([status, json.code]).toEqual([507, "limit_exceeded"]);
     expect(json).toMatchObject({
-      detail: expect.stringContaining("no disk for a workspace"),
+      detail: expect.stringContaining("not enough disk space for a workspace"),
       hint: expect.any(String),
     });
     const full = await api.post(`/api/v1/sandboxes/${id}/exec`, { command: "head -c 100M /dev/zero >file; true" });

@@ -61,7 +61,7 @@ describe.each(engines)("a program on %s that reaches for a name which no rule kn
     expect(await waiting).toBe("GET /a 0");
     const again = get("http://once.example.com/b");
     await decide(await asked("once.example.com:80"), { approve: false, reason: "once was enough" });
-    expect(await again).toMatch(/^403 .*a human has denied it: once was enough/);
+    expect(await again).toMatch(/^403 .*denied by a human: once was enough/);
   });
 
   it("[NET-09] is refused with what an agent can act on, and nothing has reached the host", async () => {

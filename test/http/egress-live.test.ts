@@ -101,7 +101,7 @@ describe.each(engines)("what leaves a sandbox of a daemon on %s", (engine) => {
     expect(JSON.parse((await running).json.stdout)).toMatchObject({
       status: 403,
       code: "forbidden",
-      detail: "policy does not let denied.example:80 through: a human has denied it: not this",
+      detail: "denied.example:80 is not allowed: denied by a human: not this",
       details: { refused: "egress", host: "denied.example", port: 80, approval_id: approval, approval_state: "denied" },
     });
     expect(dns.asked).not.toContain("denied.example");

@@ -121,7 +121,7 @@ describe("egress over REST", () => {
     const more = await patch(api, `/api/v1/sandboxes/${id}/egress`, { add: { allow: ["last.example.com"] } });
     expect([more.status, more.json.code]).toEqual([400, "invalid"]);
     const refused = await api.post("/api/v1/sandboxes", { network: { allow: rules(11) } });
-    expect(refused.json).toMatchObject({ code: "invalid", detail: expect.stringContaining("at most 10") });
+    expect(refused.json).toMatchObject({ code: "invalid", detail: expect.stringContaining("limit: 10") });
     expect((await put(api, `/api/v1/sandboxes/${id}/egress`, { allow: ["only.example.com"] })).status).toBe(200);
     expect(await explain(api, "n0.example.com", id)).toMatchObject({ action: "deny" });
   });
@@ -240,7 +240,7 @@ describe("egress over REST", () => {
     const id = await api.create();
     const { attempts } = server;
     for (let at = 0; at < 3; at++) await attempts.attempted(attempt(`logged-${at}`, id));
-    const reason = "no rule lets out evil.example";
+    const reason = "no rule allows evil.example";
     const denied = { host: "evil.example", verdict: "denied" as const, rule: null, layer: null, reason, durationMs: 0 };
     await attempts.attempted(attempt("logged-3", id, { ...denied, address: null }));
     const { json: rows } = await api.get(`/api/v1/audit?sandbox_id=${id}&text=egress.`);

@@ -48,7 +48,7 @@ describe("what a run is given over REST", () => {
 
   it("[EXE-01] standard input has one form, and base64 is base64", async () => {
     const refused = await api.post(`${at}/exec`, { command: "cat", stdin: "a", stdin_base64: "YQ==" });
-    expect([refused.status, refused.json.detail]).toEqual([400, expect.stringContaining("give one")]);
+    expect([refused.status, refused.json.detail]).toEqual([400, expect.stringContaining("exclude each other")]);
     const wrong = await api.post(`${at}/exec`, { command: "cat", stdin_base64: "a b!" }, { bad: true });
     expect([wrong.status, wrong.json.detail]).toEqual([400, expect.stringContaining("stdin_base64")]);
     const tool = await api.post("/api/v1/tools/execute_code", { code: "1", stdin: "a", stdin_base64: "YQ==" });

@@ -76,7 +76,10 @@ describe("limits by the names of settings", () => {
 
   it("[EXE-01] are refused twice under two names, and where a run would have fewer cores", async () => {
     const twice = await agent.post("/api/v1/sandboxes", { memory_mb: 128, resource_limits: { max_ram_mb: 128 } });
-    expect([twice.status, twice.json.detail]).toEqual([400, "memory_mb and max_ram_mb are the same limit: give one"]);
+    expect([twice.status, twice.json.detail]).toEqual([
+      400,
+      "memory_mb and max_ram_mb are the same limit: set only one",
+    ]);
     const id = await agent.create();
     const fewer = { command: "true", resource_limits: { max_cpu_cores: 0.5 } };
     const answer = await agent.post(`/api/v1/sandboxes/${id}/exec`, fewer);

@@ -16,12 +16,12 @@ for attempt in (lambda: urllib.request.urlopen("https://other.example.com/"), la
 `;
 const asked = expect.stringMatching(/request_egress.*caisson egress other\.example\.com$/);
 const refused = [
-  { host: "other.example.com", port: 443, kind: "denied", reason: "no rule lets out other.example.com", hint: asked },
+  { host: "other.example.com", port: 443, kind: "denied", reason: "no rule allows other.example.com", hint: asked },
   {
     host: "raw.example.com",
     port: 0,
     kind: "denied",
-    reason: "no rule lets out raw.example.com",
+    reason: "no rule allows raw.example.com",
     hint: expect.any(String),
   },
 ];
@@ -75,7 +75,7 @@ describe.each(engines)("[S98] a result on %s says what its run met", (engine) =>
       const texts = answer.content.map((one) => (one.type === "text" ? one.text : ""));
       expect(texts[0]).toMatch(/^\{"stdout":"/);
       expect(texts[1]).toMatch(
-        /^other\.example\.com was refused: no rule lets out other\.example\.com \(.*request_egress/,
+        /^other\.example\.com was refused: no rule allows other\.example\.com \(.*request_egress/,
       );
     }
     const late = await client.callTool({

@@ -64,7 +64,7 @@ describe.each(engines)("versions of skills (%s)", (engine) => {
     await store("fixed", "1.0");
     expect((await upload("fixed", "1.0")).status).toBe(200);
     const { status, json } = await upload("fixed", "1.0", { name: "more", body: "x" });
-    expect([status, json.detail]).toEqual([409, "fixed@1.0 is stored already, with other files"]);
+    expect([status, json.detail]).toEqual([409, "skill fixed@1.0 already exists with other files"]);
     expect((await api.get("/api/v1/skills?name=fixed")).json).toHaveLength(1);
   });
 
@@ -94,7 +94,7 @@ describe.each(engines)("versions of skills (%s)", (engine) => {
     expect((await install("app@1")).installed).toEqual(["app"]);
     expect(await run("cat skills/app/run skills/app/lib/old.py")).toBe("one1");
     const both = await api.post(`${at}/skills`, { skill_ids: ["app@1", "app@2"] });
-    expect([both.status, both.json.detail]).toEqual([400, "two versions of app cannot be in one sandbox"]);
+    expect([both.status, both.json.detail]).toEqual([400, "cannot install two versions of skill app in one sandbox"]);
   });
 
   it("are told inside the sandbox by name, description and path, whatever code has made of that list", async () => {

@@ -98,9 +98,9 @@ describe.each(engines)("skills over REST (%s)", (engine) => {
       /no SKILL/,
     );
     for (const name of ["index.json", "Index.JSON", "0a".repeat(32)])
-      expect(await refused(md(text(name)))).toMatch(/can be called/);
+      expect(await refused(md(text(name)))).toMatch(/is reserved/);
     expect(await refused(md("# no front matter"))).toMatch(/front matter/);
-    expect(await refused(md("---\nname: [\n---\n"))).toMatch(/no YAML/);
+    expect(await refused(md("---\nname: [\n---\n"))).toMatch(/not valid YAML/);
     expect(await refused(md("---\n- name\n---\n"))).toMatch(/no fields/);
     for (const name of ["../up", "a/b", ".hidden", "''", "a b", "12", "x".repeat(65)])
       expect(await refused(md(text(name)))).toMatch(/name must/);

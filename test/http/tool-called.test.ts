@@ -95,7 +95,7 @@ describe("calls of tools in the audit log", () => {
     await at.call("write_file", input);
     const [{ position, hash: before }] = await at.entries();
     const refused = await at.contentOf(position);
-    expect([refused.status, refused.json.hint]).toEqual([403, "it takes a key with the role admin"]);
+    expect([refused.status, refused.json.hint]).toEqual([403, "use a key with the role admin"]);
     expect((await at.entries("access.denied"))[0]).toMatchObject({ detail: { role: "operator" } });
     const admin = await at.server.as("admin");
     const { json } = await at.contentOf(position, admin);

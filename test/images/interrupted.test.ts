@@ -49,7 +49,7 @@ describe.skipIf(ordinary)("the making of an image", () => {
       await killAt(home.home, step);
       await using service = await openImages(home.home, registries);
       expect(service.images.list()).toMatchObject([{ name: "made", state: "failed", step }]);
-      expect(service.images.get("made").error).toBe(`${step}: the daemon ended while it was made`);
+      expect(service.images.get("made").error).toBe(`${step}: the daemon ended during the build`);
       await until(async () => (await service.caisson.keptSandboxes()).length === 0);
       await until(async () => (await service.caisson.layers()).length === 0);
       const { record } = await service.imageBuilds.importSpec(admin, ending);
@@ -68,7 +68,7 @@ describe.skipIf(ordinary)("the making of an image", () => {
     for (const step of ["debian: index", "debian: unpack", "run 1"]) {
       const { record } = await service.imageBuilds.importSpec(admin, endless);
       await begun(service, record.id, step);
-      const message = expect.stringMatching(/^the image made could not be made: .*it was deleted$/);
+      const message = expect.stringMatching(/^cannot build the image made: .*the image was deleted$/);
       const refused = { code: "unavailable", message };
       const waits = expect(service.create(admin, { image: "made" })).rejects.toMatchObject(refused);
       await service.imageBuilds.delete(admin, "made");
@@ -90,7 +90,7 @@ describe.skipIf(ordinary)("the making of an image", () => {
     await using service = await openImages(home.home, registries);
     expect(service.images.get("made")).toMatchObject({
       state: "failed",
-      error: "run 1: the daemon ends",
+      error: "run 1: the daemon is shutting down",
       layerId: null,
     });
     expect(await service.caisson.layers()).toEqual([]);

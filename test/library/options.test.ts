@@ -21,7 +21,7 @@ describe("options of the library", () => {
       [{ max_ram_mb: 64 }, "'max_ram_mb' is a setting", "settings: { max_ram_mb: … }"],
       [{ limits: { memoryMb: 5 } }, "limits of a sandbox has no option 'memoryMb'", "options: "],
       [{ resource_limits: { max_ram: 5 } }, "resource_limits has no option 'max_ram'", "did you mean max_ram_mb?"],
-      [{ network_mode: "bridge" }, "network_mode: 'bridge' is not none", "a sandbox has no network"],
+      [{ network_mode: "bridge" }, "network_mode: 'bridge' is not none", "a sandbox can only use the network by rules"],
       [{ memory_limit: "512" }, "memory_limit: '512' is not a size", "256m"],
     ];
     for (const [given, message, hint] of refusals)

@@ -47,7 +47,7 @@ describe.skipIf(noBrowser !== undefined).each(some)("hostile pages in %s", (engi
     expect((await open("/popups")).result.content).toContain("after popups");
     expect(at.field.host.requests.filter(({ url }) => url.includes("?window"))).toEqual([]);
     const { isError, text } = await open("/file");
-    expect({ isError, text }).toEqual({ isError: true, text: expect.stringContaining("no page") });
+    expect({ isError, text }).toEqual({ isError: true, text: expect.stringContaining("not a page") });
   });
 
   it("[WEB-03] forges neither what is waited for nor what is read", async () => {

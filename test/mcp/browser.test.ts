@@ -59,7 +59,7 @@ describe.skipIf(noBrowser !== undefined).each(engines)("browser_fetch with %s", 
       const { error, message, hint, details } = JSON.parse(text);
       const port = url.startsWith("https") ? 443 : 80;
       expect({ error, details }).toMatchObject({ error: "forbidden", details: { host: "other.example", port } });
-      expect(message).toContain(`policy does not let other.example:${port} through`);
+      expect(message).toContain(`other.example:${port} is not allowed`);
       expect(hint).toContain(`request_egress and session_id "${details.session_id}"`);
     }
     expect([at.field.host.connections(), at.field.secureHost.connections()]).toEqual(before);

@@ -64,7 +64,7 @@ describe("questions to humans, over MCP", () => {
       );
       const { isError, content } = await run(user.client, "echo no", session);
       expect(isError).toBe(true);
-      expect(JSON.stringify(content)).toContain("a human has denied it: not that");
+      expect(JSON.stringify(content)).toContain("denied by a human: not that");
     });
 
     it("[MCP-08] stay open for an operator elsewhere when the user does not decide, or answers what was not offered", async () => {

@@ -93,7 +93,7 @@ describe("resources and prompts", () => {
     });
 
     it("[MCP-04] are refused when too large, outside the workspace, or somebody else's", async () => {
-      await expect(client.readResource({ uri: `caisson://${session}/large` })).rejects.toThrow(/more than \d+ bytes/);
+      await expect(client.readResource({ uri: `caisson://${session}/large` })).rejects.toThrow(/limit: \d+ bytes/);
       for (const path of ["nothing", "%2Fetc%2Fpasswd", "..%2F..%2Fetc%2Fpasswd", "%zz"])
         await expect(client.readResource({ uri: `caisson://${session}/${path}` })).rejects.toThrow();
       const other = await connectClient(server, era, { namespace: "other" });

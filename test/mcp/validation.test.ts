@@ -71,7 +71,10 @@ describe.each(engines)("validation for agents on %s", (engine) => {
     const bad = ["import os\nos.remove('ran')", "exec('1')", "().__class__", "print(", "import left_pad", "eval('1')"];
     for (const code of bad) {
       const refusal = await refused("run_sandbox_code", { code, session_id });
-      expect(refusal).toMatchObject({ error: "invalid", message: expect.stringContaining("before it runs") });
+      expect(refusal).toMatchObject({
+        error: "invalid",
+        message: expect.stringContaining("the policy strict refuses"),
+      });
       expect(refusal).toHaveProperty("details.findings.0.line");
     }
     const { stdout } = await ask("execute_code", { language: "shell", code: "ls", session_id });

@@ -97,7 +97,7 @@ describe("a layer is refused, and nothing of it is left, when", () => {
     ["it holds a block device", "is a device", ofType("4", "dev/sda")],
     ["it holds a FIFO", "is a FIFO", ofType("6", "pipe")],
     ["it holds a sparse file", "is of an unknown kind", ofType("S", "sparse")],
-    ["something follows the archive", "something follows its end", Buffer.concat([makeTar([]), randomBytes(512)])],
+    ["something follows the archive", "data follows its end", Buffer.concat([makeTar([]), randomBytes(512)])],
     ["the archive is cut short", "it is cut short", makeTar([file("a", "x".repeat(2000))]).subarray(0, 1024)],
     ["it is no archive", "it is no tar archive", randomBytes(2048)],
   ];
@@ -110,8 +110,8 @@ describe("a layer is refused, and nothing of it is left, when", () => {
     ["its gzip is cut short", "its gzip is damaged or cut short", gzipSync(plain).subarray(0, -9)],
     ["its gzip is damaged", "its gzip is damaged", damaged(gzipSync(plain))],
     ["its zstd is cut short", "its zstd is damaged or cut short", zstdCompressSync(plain).subarray(0, -3)],
-    ["something follows its gzip", "something follows", Buffer.concat([gzipSync(plain), Buffer.from("more")])],
-    ["something follows its zstd", "something follows", Buffer.concat([zstdCompressSync(plain), Buffer.from("more")])],
+    ["something follows its gzip", "data follows", Buffer.concat([gzipSync(plain), Buffer.from("more")])],
+    ["something follows its zstd", "data follows", Buffer.concat([zstdCompressSync(plain), Buffer.from("more")])],
     ["it unpacks to other bytes", "it unpacks to other bytes", gzipSync(makeTar([file("a", "evil")]))],
   ];
   it.each(blobs)("%s", async (_title, why, blob) => {

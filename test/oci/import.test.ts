@@ -191,7 +191,7 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
     const before = service.images.list().length;
     const cut = layout.subarray(0, 100_000);
     await expect(service.oci.load(admin, inPieces(cut), { name: "cut" })).rejects.toThrow("cut short");
-    await expect(service.oci.load(admin, inPieces(layout), {})).rejects.toThrow("is no name for an image");
+    await expect(service.oci.load(admin, inPieces(layout), {})).rejects.toThrow("is not a valid image name");
     const reference = `${registry.host}/team/none`;
     await expect(service.oci.pull(admin, { reference })).rejects.toMatchObject({ code: "not_found" });
     expect(service.images.list()).toHaveLength(before);
@@ -202,7 +202,9 @@ describe.skipIf(noRegistry !== undefined)(`an image of others${noRegistry ? `: $
     const reference = `${registry.host}/team/made:1`;
     await expect(service.oci.pull(admin, { reference, credentials: "REGISTRY" })).rejects.toThrow("unknown secret");
     await service.vault.put(admin, { name: "REGISTRY", value: Buffer.from("only-a-token") });
-    await expect(service.oci.pull(admin, { reference, credentials: "REGISTRY" })).rejects.toThrow("no USER:PASSWORD");
+    await expect(service.oci.pull(admin, { reference, credentials: "REGISTRY" })).rejects.toThrow(
+      "is not USER:PASSWORD",
+    );
     await service.vault.put(admin, { name: "REGISTRY", value: Buffer.from("me:swordfish-7781") });
     expect(await service.oci.pull(admin, { reference, credentials: "REGISTRY" })).toMatchObject({ isNew: false });
     const rows = await service.store.audit.search({ after: 0, limit: 1_000 });

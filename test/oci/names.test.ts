@@ -19,9 +19,9 @@ it.skipIf(ordinary)(
         ...(name === undefined ? {} : { name }),
       });
     for (const tag of ["ours", "OURS", "registry.example/ours:1"])
-      await expect(load(tag)).rejects.toMatchObject({ code: "conflict", hint: "give it a name" });
+      await expect(load(tag)).rejects.toMatchObject({ code: "conflict", hint: "set another name" });
     for (const tag of ["host", "../../etc", "a b", "ours\n", ""])
-      await expect(load(tag)).rejects.toThrow("is no name for an image");
+      await expect(load(tag)).rejects.toThrow("is not a valid image name");
     expect(service.images.list()).toEqual([]);
     const { record } = await load("ours", "mine");
     expect((await logOf(service, record.id)).at(-1)).toMatchObject({ state: "ready" });

@@ -64,8 +64,8 @@ it("[S71] of images that are imported at once the names of one are held at a tim
   const four = open("four");
   await expect.poll(() => steps, { timeout: 30_000 }).toHaveLength(4);
   expect(await isOpen(two)).toBe(false);
-  gone.abort(new Error("it was deleted")); // one that waits keeps nobody waiting when it is given up
-  await expect(two).rejects.toThrow("it was deleted");
+  gone.abort(new Error("the image was deleted")); // one that waits keeps nobody waiting when it is given up
+  await expect(two).rejects.toThrow("the image was deleted");
   end("two");
   expect(await isOpen(three)).toBe(false);
   let bytes = 0;

@@ -47,7 +47,7 @@ describe.skipIf(ordinary)(`a command of one line${why}`, () => {
     await expect(runIn(service, "with-none", engine, "echo x")).rejects.toMatchObject({
       code: "not_found",
       message: expect.stringContaining("cannot run /bin/bash or /bin/sh"),
-      hint: expect.stringContaining("list of words"),
+      hint: expect.stringContaining("as a list"),
     });
     const { record } = await service.create(admin, { image: "with-none", engine });
     await service.fleet.use(admin, record.id, async (sandbox) => {

@@ -165,7 +165,7 @@ except ConnectionResetError:
     await run.result;
     expect(told).toBe("a million\nreset\n");
     expect(events.findLast((event) => event.type === "egress.ended" && event.sandbox_id === box.id)).toMatchObject({
-      data: { reason: "the policy changed: no rule lets out allowed.example" },
+      data: { reason: "the policy changed: no rule allows allowed.example" },
     });
   });
 
@@ -215,7 +215,7 @@ except OSError: pass
     expect(told("egress.denied")).toMatchObject({
       host: "unheard.example",
       address: null,
-      reason: "no rule lets out unheard.example",
+      reason: "no rule allows unheard.example",
     });
   });
 });

@@ -156,7 +156,10 @@ for i in range(2000): os.link("f", str(i))'`);
     const [own = 0, ...more] = followers().filter((pid) => !before.includes(pid));
     expect(more).toEqual([]);
     process.kill(own, "SIGKILL");
-    await expect(lost).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("look again") });
+    await expect(lost).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("the watch was lost"),
+    });
   });
 
   it("[FIL-03] a watch ends with its sandbox", async () => {

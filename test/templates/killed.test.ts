@@ -36,7 +36,7 @@ describe.skipIf(ordinary)("the making of a template", () => {
       await using daemon = await home.open({ engine });
       const { templates, templateBuilds, caisson } = daemon;
       const left = templates.get(caller, "half");
-      expect(left).toMatchObject({ state: "failed", error: "the daemon ended while it was made" });
+      expect(left).toMatchObject({ state: "failed", error: "the daemon ended during the build" });
       // The next one may have begun before the kill came.
       expect(templateSteps.slice(templateSteps.indexOf(step))).toContain(left.step);
       await until(async () => (await caisson.keptSandboxes()).length === 0);

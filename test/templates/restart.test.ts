@@ -76,7 +76,7 @@ describe("[IMG-06] the memory that a template's warm-up left on gvisor", () => {
       expect(record.template).toMatchObject({ memory: true });
       moments.push(await value(daemon, record.id));
       await daemon.fleet.destroy(caller, record.id);
-      expect(daemon.errors.map(String).join()).toMatch(isFirst ? /^$/ : /cannot be opened/);
+      expect(daemon.errors.map(String).join()).toMatch(isFirst ? /^$/ : /cannot open checkpoint/);
       if (isFirst) await damage(home.home);
       else await daemon.templateBuilds.delete(caller, "damaged");
     }

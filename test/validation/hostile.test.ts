@@ -35,7 +35,7 @@ it("holds up checks of other namespaces for no longer than those that run", asyn
   expect(await codeOf(shared.for("many").json("a", {}))).toBe("unavailable");
   expect((await shared.for("one").json("aaa", endless)).valid).toBe(true);
   expect(done).toBeLessThan(many.length / 2);
-  gone.abort(new AppError("invalid", "the client went away"));
+  gone.abort(new AppError("invalid", "the client closed the connection"));
   await Promise.all(many);
 });
 
@@ -111,7 +111,7 @@ describe("threads", () => {
       codeOf(busy.for(`owner ${index % 3}`).json(evil, loops, gone.signal)),
     );
     expect(await answers.at(-1)).toBe("unavailable");
-    const reason = new AppError("invalid", "the client went away");
+    const reason = new AppError("invalid", "the client closed the connection");
     gone.abort(reason);
     expect(new Set(await Promise.all(answers.slice(0, -1)))).toEqual(new Set(["invalid"]));
     expect((await busy.json("aaa", loops)).valid).toBe(true);

@@ -25,7 +25,7 @@ describe("a page of results", () => {
     expect(readSearxng("<html>", base)).toEqual({ state: "unknown", results: [] });
     expect(readSearxng('{"results": [{"url": 7}]}', base)).toEqual({ state: "unknown", results: [] });
     const silent = '{"results": [], "unresponsive_engines": [["google", "timeout"]]}';
-    expect(() => readSearxng(silent, base)).toThrow("none of its engines answers (google: timeout)");
+    expect(() => readSearxng(silent, base)).toThrow("none of its engines responds (google: timeout)");
   });
 
   it("leads nowhere but to the web", () => {

@@ -80,7 +80,7 @@ describe("a search", () => {
     expect(once).toMatchObject({
       provider: "duckduckgo",
       failed: [
-        { provider: "searxng", reason: "it answers 500", isRefused: false, restsMs: first },
+        { provider: "searxng", reason: "status 500", isRefused: false, restsMs: first },
         { provider: "mojeek", reason: expect.stringContaining("captcha"), restsMs: webLimits.captchaRestMs },
       ],
     });
@@ -139,6 +139,6 @@ describe("a search", () => {
     const providers = readProviders(["searxng", "mojeek=http://mojeek.example"]);
     const { signal } = new AbortController();
     const found = await searchWeb({ ...web.parts, providers }, { query: "x", signal });
-    expect(found).toMatchObject({ provider: "mojeek", failed: [{ reason: "nobody has said where searxng is" }] });
+    expect(found).toMatchObject({ provider: "mojeek", failed: [{ reason: "no URL is configured for searxng" }] });
   });
 });

@@ -57,7 +57,10 @@ export class Asking {
         continue;
       }
       if (known.attempts + attempt > approvalLimits.attempts)
-        throw new AppError("limit_exceeded", `${approvalLimits.attempts} attempts wait for this answer already`);
+        throw new AppError(
+          "limit_exceeded",
+          `too many attempts wait for this approval (limit: ${approvalLimits.attempts})`,
+        );
       known.asked++;
       known.attempts += attempt;
       const opened = await known.opened;

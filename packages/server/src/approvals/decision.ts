@@ -11,13 +11,13 @@ export function scopeOf({ id, kind, sandboxId }: Approval, { scope = "once", rea
       hint: `answer it with the scope ${scopes.join(" or ")}`,
     });
   if (reason.length > approvalLimits.reasonChars)
-    throw new AppError("too_large", `a reason has ${approvalLimits.reasonChars} characters at most`);
+    throw new AppError("too_large", `the reason is too long (limit: ${approvalLimits.reasonChars} characters)`);
   return scope;
 }
 
 export function settledAlready({ id, state }: Approval): AppError {
   const how = state === "pending" ? "is being decided" : `is ${state}`;
-  return new AppError("conflict", `approval ${id} ${how} already`, { details: { approval_id: id, state } });
+  return new AppError("conflict", `approval ${id} ${how}`, { details: { approval_id: id, state } });
 }
 
 /** Whether it still lets something through, or keeps it from being asked. */

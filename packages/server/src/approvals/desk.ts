@@ -136,7 +136,7 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   async revoke(caller: Caller, id: string): Promise<Approval> {
     requireScope(caller.principal, "operate");
     const found = await this.get(caller, id);
-    if (!holds(found)) throw new AppError("conflict", `approval ${id} is no answer that holds`);
+    if (!holds(found)) throw new AppError("conflict", `approval ${id} is not in effect`);
     const { scope, state } = found;
     if (scope === "sandbox" || scope === "always")
       await this.#effects[found.kind]?.release(found, { approve: state === "approved", scope }, caller);
@@ -176,8 +176,8 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
     const most = approvalLimits.standingPerNamespace;
     if (this.#effects[kind] !== undefined) return;
     if ((await this.#parts.records.countStanding(namespace, kind)) < most) return;
-    throw new AppError("limit_exceeded", `a namespace has ${most} lasting answers of a kind at most`, {
-      hint: "revoke some: caisson approvals revoke ID",
+    throw new AppError("limit_exceeded", `too many approvals in effect in the namespace (limit: ${most} of a kind)`, {
+      hint: "revoke unused ones: caisson approvals revoke ID",
     });
   }
 

@@ -102,15 +102,15 @@ export class PendingQuestions {
 }
 
 function tooMany(most: number, retryAfterMs: number): AppError {
-  return new AppError("limit_exceeded", `no more than ${most} questions are asked in a minute`, {
-    hint: "ask for what is needed, once: a human reads each question",
+  return new AppError("limit_exceeded", `too many approval requests (limit: ${most} per minute)`, {
+    hint: "request only what is needed: a human reads each request",
     retryAfterMs,
   });
 }
 
 function full(most: number, whose: string): AppError {
-  return new AppError("limit_exceeded", `${most} questions ${whose} wait for an answer already`, {
-    hint: "wait until some are answered, or have expired",
+  return new AppError("limit_exceeded", `too many pending approval requests ${whose} (limit: ${most})`, {
+    hint: "wait until some are decided or expire",
     retryAfterMs: approvalLimits.minuteMs,
   });
 }

@@ -11,13 +11,13 @@ const seconds = (ms: number) => `${ms / 1000} s`;
 export function checkQuestion({ subject, text = "", detail }: Omit<Question, "namespace">): void {
   const { subjectChars, shownChars, details, detailNameChars } = approvalLimits;
   if (subject.length === 0 || subject.length > subjectChars)
-    throw new AppError("too_large", `a question has a subject of 1 to ${subjectChars} characters`);
+    throw new AppError("too_large", `the subject of an approval request must have 1 to ${subjectChars} characters`);
   const rows = Object.entries(detail);
   if (rows.length > details || rows.some(([name]) => name.length > detailNameChars))
-    throw new AppError("too_large", `a question has ${details} details at most`);
+    throw new AppError("too_large", `too many details in an approval request (limit: ${details})`);
   const shown = rows.reduce((sum, [, value]) => sum + String(value).length, text.length);
   if (shown > shownChars)
-    throw new AppError("too_large", `this is longer than the ${shownChars} characters that a human is asked about`);
+    throw new AppError("too_large", `too long to show to an approver (limit: ${shownChars} characters)`);
 }
 
 export function timeoutOf({ timeoutMs }: Pick<Question, "timeoutMs">, usualMs: number): number {

@@ -9,7 +9,7 @@ export class Waiters {
   async with<T>(namespace: string, wait: () => Promise<T>): Promise<T> {
     const own = this.#byNamespace.get(namespace) ?? 0;
     if (this.#all >= approvalLimits.waiters || own >= approvalLimits.waitersPerNamespace)
-      throw new AppError("limit_exceeded", "too many callers wait for answers", { retryAfterMs: 1_000 });
+      throw new AppError("limit_exceeded", "too many callers wait for decisions", { retryAfterMs: 1_000 });
     this.#all++;
     this.#byNamespace.set(namespace, own + 1);
     try {

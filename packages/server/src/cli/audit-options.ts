@@ -9,25 +9,33 @@ const actions = ["verify", "list", "export"] as const;
 type Action = (typeof actions)[number];
 
 export const auditOptionSpecs = {
-  file: { type: "string", value: "FILE", help: "another store than the daemon's: a copy of its caisson.db" },
-  key: { type: "string", multiple: true, value: "FILE", help: "verify: the key that signed, when it lies elsewhere" },
+  file: { type: "string", value: "FILE", help: "read this copy of a caisson.db instead of the daemon's" },
+  key: {
+    type: "string",
+    multiple: true,
+    value: "FILE",
+    help: "verify: file of the signing key (default: the daemon's)",
+  },
   expect: {
     type: "string",
     multiple: true,
     value: "NAMESPACE:N:HASH",
-    help: "verify: that row N of a namespace has this hash, as verify printed it before",
+    help: "verify: check that row N of the namespace has this hash, which an earlier verify printed",
   },
-  format: { type: "string", value: "NAME", help: "export: jsonl, or ocsf" },
-  limit: { type: "string", value: "N", help: "list: so many rows, the newest (100)" },
-  sandbox: { type: "string", value: "ID", help: "list, export: of this sandbox" },
-  actor: { type: "string", value: "ID", help: "list, export: by this key" },
-  type: { type: "string", value: "TYPE", help: "list, export: of this type, as execution.completed" },
-  run: { type: "string", value: "RUN", help: "list, export: of this run" },
-  text: { type: "string", value: "TEXT", help: "list, export: with this text in type, actor or detail" },
-  since: { type: "string", value: "TIME", help: "list, export: from this time on (ISO 8601)" },
-  until: { type: "string", value: "TIME", help: "list, export: before this time" },
-  namespace: { type: "string", short: "n", value: "NAME", help: "of this namespace alone" },
-  "all-namespaces": { type: "boolean", help: "of all, as files tell it anyhow; for administrators" },
+  format: { type: "string", value: "NAME", help: "export: jsonl or ocsf (default: jsonl)" },
+  limit: { type: "string", value: "N", help: "list: maximum number of rows (default: 100)" },
+  sandbox: { type: "string", value: "ID", help: "list, export: only rows about this sandbox" },
+  actor: { type: "string", value: "ID", help: "list, export: only actions of this API key" },
+  type: { type: "string", value: "TYPE", help: "list, export: only rows of this type, such as execution.completed" },
+  run: { type: "string", value: "RUN", help: "list, export: only rows about this run" },
+  text: { type: "string", value: "TEXT", help: "list, export: only rows with this text in type, actor or detail" },
+  since: { type: "string", value: "TIME", help: "list, export: only rows since this time (ISO 8601)" },
+  until: { type: "string", value: "TIME", help: "list, export: only rows before this time" },
+  namespace: { type: "string", short: "n", value: "NAME", help: "only rows of this namespace" },
+  "all-namespaces": {
+    type: "boolean",
+    help: "rows of all namespaces, which is the default for files (administrators only)",
+  },
   ...reportOptionSpecs,
 } as const satisfies OptionSpecs;
 
@@ -46,7 +54,7 @@ export interface AuditPlan extends ReportPlan {
 function oneOf<T extends string>(known: readonly T[], given: string, what: string): T {
   const found = known.find((name) => name === given);
   if (found !== undefined) return found;
-  throw new AppError("invalid", `there is no ${what} '${given}'`, {
+  throw new AppError("invalid", `unknown ${what} '${given}'`, {
     hint: known.join(", "),
   });
 }
@@ -62,7 +70,7 @@ function timeOf(options: ParsedOptions, name: "since" | "until"): number | undef
 function notedRow(text: string): NotedRow {
   const [, namespace, sequence, hash] = /^(.+):(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
   if (namespace === undefined || sequence === undefined || hash === undefined)
-    throw new AppError("invalid", "--expect takes a row and its hash, as verify prints them: NAMESPACE:N:HASH");
+    throw new AppError("invalid", `--expect: '${text.slice(0, 120)}' is not NAMESPACE:N:HASH`);
   return { namespace, sequence: Number(sequence), hash };
 }
 
@@ -71,9 +79,10 @@ export function parseAudit(args: readonly string[]): AuditPlan | undefined {
   const options = parseOptions(args, auditOptionSpecs);
   if (options.flag("help")) return undefined;
   const [action = "list", extra] = options.rest;
-  if (extra !== undefined) throw new AppError("invalid", `'${extra}' is not expected here`);
+  if (extra !== undefined) throw new AppError("invalid", `unexpected argument '${extra}'`);
   const limit = Number(options.text("limit") ?? 100);
-  if (!Number.isSafeInteger(limit) || limit < 1) throw new AppError("invalid", "--limit takes a number of rows");
+  if (!Number.isSafeInteger(limit) || limit < 1)
+    throw new AppError("invalid", `--limit: '${options.text("limit")}' is not a number of rows`);
   return {
     ...readReport(options),
     action: oneOf(actions, action, "action"),
@@ -101,12 +110,17 @@ export function parseAudit(args: readonly string[]): AuditPlan | undefined {
 export function auditHelpText(): string {
   return `usage: caisson audit [verify|list|export] [OPTIONS]
 
-Reads the audit log of a daemon, whether it runs or not, or of a copy. verify walks every chain and says what was
-changed, taken out or cut off; it ends with 1 when something was. Each namespace has a chain of its own. Note the last
-lines that verify prints elsewhere: with --expect nobody can put an older log in its place. list, the default, prints the newest rows, export all, oldest first, a line each.
+Reads the audit log of a daemon (which need not run), or of a copy of its database.
 
-With CAISSON_URL (and CAISSON_API_KEY, of an operator) and without --file it asks that daemon instead: for the rows of the key's
-namespace, and for its own word on the chain.
+  list    print the newest rows (default)
+  export  print all rows, oldest first, one per line
+  verify  check every chain for changed, inserted and removed rows; exits with 1 if it finds any
+
+Each namespace has a chain of its own. Keep the last lines that verify prints in another place: with them, --expect detects
+an older log in place of this one.
+
+With CAISSON_URL, an operator's CAISSON_API_KEY, and no --file, asks that daemon instead: it returns the rows of the
+key's namespace, and checks the chain itself.
 
 ${formatOptions(auditOptionSpecs)}
 `;

@@ -11,7 +11,7 @@ import type { RunIo } from "./run.ts";
 import { paint, visible } from "./terminal.ts";
 import { writeOut } from "./write-out.ts";
 
-/** What `verify` ends with when the log is not whole. */
+/** Exit code of `verify` when the log is not whole. */
 const notWhole = 1;
 
 /** A log, wherever it lies. */
@@ -79,7 +79,7 @@ function lineOfProblem({ namespace, sequence, what }: AuditVerdict["problems"][n
 function lineOfChain({ namespace, rows, first, last, pruned, checkpoints, unvouched }: ChainVerdict): string {
   const range = rows === 0 ? "no rows" : `rows ${first} to ${last}`;
   const gone = pruned === 0 ? "" : `, pruned up to ${pruned}`;
-  const open = unvouched === 0 ? "" : `, nothing vouches for the last ${unvouched} without the signing key`;
+  const open = unvouched === 0 ? "" : `, the last ${unvouched} cannot be verified without the signing key`;
   return `${namespace}: ${range}${gone}, ${checkpoints} signed checkpoints${open}`;
 }
 

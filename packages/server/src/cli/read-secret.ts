@@ -8,7 +8,7 @@ const interrupt = 0x03;
 const endOfInput = 0x04;
 const erase = [0x08, 0x7f];
 
-/** A secret's value as bytes: typed without being shown, or all of standard input without one last line break. */
+/** Reads a secret's value: typed without being shown, or all of standard input without one last line break. */
 export async function readSecret(io: RunIo, name: string): Promise<Buffer> {
   return io.stdin.isTTY ? readTyped(io, name) : readPiped(io.stdin);
 }

@@ -22,8 +22,8 @@ async function readKey(path: string): Promise<AuditKey> {
   try {
     return readAuditKey(await readFile(path, "utf8"));
   } catch (error) {
-    throw new AppError(errnoOf(error) === "ENOENT" ? "not_found" : "forbidden", `the key ${path} cannot be read`, {
-      hint: "--key FILE names the key, private or public, that signs in the daemon's folder (signing-key.pem)",
+    throw new AppError(errnoOf(error) === "ENOENT" ? "not_found" : "forbidden", `cannot read the key ${path}`, {
+      hint: "add --key FILE: signing-key.pem of the daemon's folder, or its public key",
     });
   }
 }

@@ -58,7 +58,7 @@ export function readSandboxOptions(given: CreateOptions & OtherNames): CreateOpt
     given;
   if (network_mode !== undefined && network_mode !== "none")
     throw new AppError("unsupported", `network_mode: '${network_mode}' is not none`, {
-      hint: "a sandbox has no network but what rules allow: network: { allow: [...] }",
+      hint: "a sandbox can only use the network by rules: network: { allow: [...] }",
     });
   const limits: Partial<SandboxLimits> = {
     ...defined(sandboxLimitsOf(resource_limits ?? {})),
@@ -92,6 +92,7 @@ function bytesOf(text: string): number {
 
 function coresOf(quota: number | undefined, period = usualPeriod): Pick<SandboxLimits, "cpus"> | object {
   if (quota === undefined) return {};
-  if (!(quota > 0 && period > 0)) throw new AppError("invalid", "cpu_quota and cpu_period are microseconds above 0");
+  if (!(quota > 0 && period > 0))
+    throw new AppError("invalid", "cpu_quota and cpu_period must be microseconds above 0");
   return { cpus: quota / period };
 }

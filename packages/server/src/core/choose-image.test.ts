@@ -46,7 +46,7 @@ describe("the image of a new sandbox", () => {
   });
 
   it("is refused while it is made, and when it failed", () => {
-    expect(refusal("new")).toMatchObject({ code: "conflict", hint: "caisson image log new" });
+    expect(refusal("new")).toMatchObject({ code: "conflict", hint: "caisson image log new follows the build" });
     expect(refusal("c")).toMatchObject({ code: "not_found" });
   });
 });

@@ -18,8 +18,8 @@ export function chooseImage(
   const entry = catalogue.find(({ spec }) => spec.name === asked || spec.aliases.includes(asked));
   const images = [host.name, ...new Set(ready.map(({ name }) => name))];
   if (building)
-    throw new AppError("conflict", `the image ${asked} is being made`, {
-      hint: `caisson image log ${asked}`,
+    throw new AppError("conflict", `the image ${asked} is being built`, {
+      hint: `caisson image log ${asked} follows the build`,
       details: { images },
     });
   throw new AppError("not_found", `unknown image ${JSON.stringify(asked).slice(0, 80)}`, {
@@ -49,7 +49,7 @@ export function findImage(
     if (found !== undefined) return found;
   }
   chooseImage(records, asked, catalogue); // says what there is
-  throw new AppError("conflict", "this is the machine's own root", { hint: "it is not made, and cannot be deleted" });
+  throw new AppError("conflict", "the image host is the machine's own root", { hint: "it cannot be built or deleted" });
 }
 
 /** Those that no name leads to any more, because there are newer ones. */

@@ -158,7 +158,8 @@ type InContext = Pick<CommandDraft, "cwd" | "env" | "stdin"> & { limits: Partial
 function checkInContext({ cwd, env, stdin, limits: { memoryBytes, processes } }: InContext): void {
   const hint = "run the code as a process of its own (`stateful: false` in execute_code)";
   const refused = Object.entries({ cwd, env }).flatMap(([name, value]) => (value === undefined ? [] : name));
-  if (refused.length > 0) throw new AppError("invalid", `a kept interpreter takes no ${refused.join(", ")}`, { hint });
+  if (refused.length > 0)
+    throw new AppError("invalid", `unsupported options of a run in a context: ${refused.join(", ")}`, { hint });
   if (memoryBytes !== undefined || processes !== undefined)
     throw new AppError(
       "unsupported",
@@ -166,7 +167,10 @@ function checkInContext({ cwd, env, stdin, limits: { memoryBytes, processes } }:
       { hint: `set max_ram_mb and max_processes when the context is created, or ${hint}` },
     );
   if (stdin !== undefined && stdin.length > contextLimits.stdinBytes)
-    throw new AppError("too_large", `input of ${stdin.length} bytes is past ${contextLimits.stdinBytes}`);
+    throw new AppError(
+      "too_large",
+      `standard input is too large: ${stdin.length} bytes (limit: ${contextLimits.stdinBytes})`,
+    );
 }
 
 function check(value: number | undefined, range: Range, what: string, show: (value: number) => string): void {

@@ -18,9 +18,9 @@ export function checkDiskRoom(room: DiskRoom, what: string, sizeBytes = 0): void
   const [claimed, free] = [showGibibytes(claimedBytes), showGibibytes(Math.max(0, freeBytes))];
   throw new AppError(
     "limit_exceeded",
-    `no disk for ${what}: with it ${claimed} would be promised, and ${free} are free`,
+    `not enough disk space for ${what}: with it sandboxes could use ${claimed}, and ${free} are free`,
     {
-      hint: "ask for less storage, destroy sandboxes, remove layers and checkpoints, or free disk where CAISSON_HOME lies",
+      hint: "set less storage, destroy sandboxes, delete layers and checkpoints, or free space on the disk of CAISSON_HOME",
       details: { sizeBytes, claimedBytes, freeBytes, reserveBytes },
     },
   );

@@ -58,8 +58,8 @@ export function isDiskFull({ code, details }: AppError): boolean {
 export function explainFullDisk(error: unknown, folder: string): unknown {
   const errno = error instanceof AppError ? error.details?.errno : errnoOf(error);
   if (errno !== "ENOSPC" && errno !== "EDQUOT") return error;
-  return new AppError("limit_exceeded", `the disk that holds ${folder} is full`, {
-    hint: "free some room there, or set CAISSON_HOME to a folder on another disk",
+  return new AppError("limit_exceeded", `the disk with ${folder} is full`, {
+    hint: "free space on that disk, or set CAISSON_HOME to a folder on another disk",
     details: { errno },
     cause: error,
   });

@@ -32,13 +32,13 @@ describe("a reader of lines", () => {
     const reader = new LineReader(4);
     reader.push(Buffer.from("four\nlonger"));
     expect(reader.next()).toBe("four");
-    expect(() => reader.next()).toThrow("more than 4 bytes");
+    expect(() => reader.next()).toThrow("limit: 4 bytes");
     const slow = new LineReader(4);
     for (const part of ["ab", "cd"]) {
       slow.push(Buffer.from(part));
       expect(slow.next()).toBeUndefined();
     }
     slow.push(Buffer.from("e"));
-    expect(() => slow.next()).toThrow("more than 4 bytes");
+    expect(() => slow.next()).toThrow("limit: 4 bytes");
   });
 });

@@ -24,7 +24,7 @@ export class LineReader {
     const part = end < 0 ? this.#chunk : this.#chunk.subarray(0, end);
     this.#bytes += part.length;
     if (this.#bytes > this.#mostBytes)
-      throw new AppError("too_large", `a message has more than ${this.#mostBytes} bytes`);
+      throw new AppError("too_large", `the message is too large (limit: ${this.#mostBytes} bytes)`);
     if (end < 0) {
       if (part.length > 0) this.#parts.push(part);
       this.#chunk = nothing;

@@ -23,7 +23,7 @@ export function waitPath(id: string): string {
 
 /** A problem whose details an agent can act on: the id to wait for, and where. */
 export function refused({ kind, what, why, rule, approval, ask, details }: Refusal): AppError {
-  return new AppError("forbidden", `policy does not let ${what} through: ${why}`, {
+  return new AppError("forbidden", `${what} is not allowed: ${why}`, {
     hint: hintOf(approval, ask),
     details: {
       refused: kind,
@@ -41,18 +41,18 @@ export function refused({ kind, what, why, rule, approval, ask, details }: Refus
   });
 }
 
-function hintOf(approval: Approval | undefined, ask = "do it another way, or ask whoever runs this place"): string {
-  const policy = "this is policy and no fault of the sandbox or the network";
+function hintOf(approval: Approval | undefined, ask = "try another way, or ask an operator"): string {
+  const policy = "refused by policy: the sandbox and the network work";
   switch (approval?.state) {
     case undefined:
       return `${policy}; ${ask}`;
     case "pending":
-      return `${policy}; a human has been asked: wait with GET ${waitPath(approval.id)} or caisson approvals wait ${approval.id}, then try again`;
+      return `${policy}; approval is pending: wait with GET ${waitPath(approval.id)} or caisson approvals wait ${approval.id}, then try again`;
     case "expired":
     case "cancelled":
-      return `${policy}; a human was asked and did not answer: trying again asks again`;
+      return `${policy}; nobody decided in time: the next attempt requests approval again`;
     default:
-      return `${policy}; a human has answered: do it another way`;
+      return `${policy}; a human has decided: try another way`;
   }
 }
 
@@ -61,13 +61,13 @@ export function whyOf({ state, reason }: Approval): string {
   const because = reason === null ? "" : `: ${reason}`;
   switch (state) {
     case "pending":
-      return "it waits for a human's approval";
+      return "it waits for approval";
     case "denied":
-      return `a human has denied it${because}`;
+      return `denied by a human${because}`;
     case "expired":
-      return `nobody has approved it in time${because}`;
+      return `not approved in time${because}`;
     case "cancelled":
-      return `the question was withdrawn${because}`;
+      return `the approval request was cancelled${because}`;
     case "approved":
       return "its approval has been used";
   }

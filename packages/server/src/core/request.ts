@@ -35,8 +35,8 @@ export function hasLimits(left: SandboxLimits, right: SandboxLimits): boolean {
 /** Those of a sandbox that exists. Its workspace was made for its storage. */
 export function changeLimits(id: string, limits: SandboxLimits, asked: Partial<SandboxLimits>): SandboxLimits {
   if (asked.storageBytes !== undefined && asked.storageBytes !== limits.storageBytes)
-    throw new AppError("invalid", `the storage of sandbox ${id} cannot change`, {
-      hint: `it was made with ${showBytes(limits.storageBytes)}: make another one`,
+    throw new AppError("invalid", `cannot change the storage of sandbox ${id}`, {
+      hint: `it was created with ${showBytes(limits.storageBytes)}; create another sandbox`,
     });
   return resolveSandboxLimits({ ...limits, ...asked });
 }

@@ -29,7 +29,8 @@ export function checkNames(given: object, known: readonly string[], what: string
 
 /** One of two names of the same limit. */
 export function either<T>(one: T | undefined, other: T | undefined, called: string): T | undefined {
-  if (one !== undefined && other !== undefined) throw new AppError("invalid", `${called} are the same limit: give one`);
+  if (one !== undefined && other !== undefined)
+    throw new AppError("invalid", `${called} are the same limit: set only one`);
   return one ?? other;
 }
 

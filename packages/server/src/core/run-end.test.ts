@@ -25,7 +25,7 @@ describe("[S98] what a run met, in plain sentences", () => {
     expect(said({ timed_out: true, oom_killed: true }, 2_049)).toEqual([
       "ended after 2 s by its time limit (--timeout)",
     ]);
-    expect(said({ cpu_limit: true })).toEqual(["ended: its CPU time is used up (--cpu-time)"]);
+    expect(said({ cpu_limit: true })).toEqual(["ended by its CPU time limit (--cpu-time)"]);
     expect(said({ oom_killed: true })).toEqual(["out of memory (--memory)"]);
     expect(explainRun({ ...quiet, truncated: true }, names)).toEqual(["output truncated at its limit (--max-output)"]);
   });
@@ -35,7 +35,7 @@ describe("[S98] what a run met, in plain sentences", () => {
     expect(explainRun({ ...met, refused_truncated: true }, { ...names, allow: (rule) => `allow ${rule}` })).toEqual([
       "a.example was refused: no rule (allow a.example)",
       "\\u{1b}[2J:80 could not be reached: no rule (ask)",
-      "more destinations were refused than are listed",
+      "output truncated: more connections were refused",
     ]);
     const package_ = { ...refusal, hint: `it is policy; ${packageAdvice.pip}` };
     expect(explainRun({ ...quiet, refused: [package_] }, { ...names, allow: (rule) => `allow ${rule}` })[0]).toContain(

@@ -40,7 +40,7 @@ export function explainRun(result: RunExplained, names: LimitNames): string[] {
       said.push(`ended after ${showSeconds(roundDown(result.duration_ms))} by its time limit (${names.time})`);
       break;
     case "cpu_time":
-      said.push(`ended: its CPU time is used up (${names.cpu_time})`);
+      said.push(`ended by its CPU time limit (${names.cpu_time})`);
       break;
     case "memory":
       said.push(`out of memory (${names.memory})`);
@@ -48,7 +48,7 @@ export function explainRun(result: RunExplained, names: LimitNames): string[] {
   }
   if (result.truncated) said.push(`output truncated at its limit (${names.output})`);
   said.push(...result.refused.map((refusal) => visible(explainRefusal(refusal, names))));
-  if (result.refused_truncated) said.push("more destinations were refused than are listed");
+  if (result.refused_truncated) said.push("output truncated: more connections were refused");
   return said;
 }
 

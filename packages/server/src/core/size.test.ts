@@ -23,7 +23,7 @@ describe("sizes", () => {
 
 describe("limits", () => {
   it("hold for what is no number too", () => {
-    expect(() => checkRange(Number.NaN, requestLimits.timeoutMs, "timeout", String)).toThrow("no number");
+    expect(() => checkRange(Number.NaN, requestLimits.timeoutMs, "timeout", String)).toThrow("not a number");
   });
 
   it("[SBX-13] have the promised defaults, minima and caps", () => {

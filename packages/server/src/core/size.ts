@@ -23,7 +23,7 @@ export function parseNumber(text: string, what: string): number {
 
 /** A request outside its range is refused, and told the cap. */
 export function checkRange(value: number, range: Range, what: string, show: (value: number) => string): number {
-  if (Number.isNaN(value)) throw new AppError("invalid", `${what} is no number`);
+  if (Number.isNaN(value)) throw new AppError("invalid", `${what} is not a number`);
   if (value > range.max)
     throw new AppError("invalid", `${what}: ${show(value)} exceeds the maximum of ${show(range.max)}`);
   if (value < range.min)

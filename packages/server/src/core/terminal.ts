@@ -5,7 +5,7 @@ import type { TerminalSize } from "./wire.ts";
 
 export function checkTerminal({ rows, columns }: TerminalSize): TerminalSize {
   if (!Number.isInteger(rows) || !Number.isInteger(columns))
-    throw new AppError("invalid", "a terminal's rows and columns are whole numbers");
+    throw new AppError("invalid", "a terminal's rows and columns must be whole numbers");
   return {
     rows: checkRange(rows, terminalLimits.rows, "rows", String),
     columns: checkRange(columns, terminalLimits.columns, "columns", String),

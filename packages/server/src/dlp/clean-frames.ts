@@ -12,12 +12,13 @@ const controlBytes = 125;
 function readHead(bytes: Buffer): { size: number; payload: number } | undefined {
   if (bytes.length < 2) return undefined;
   const [first = 0, second = 0] = bytes;
-  if ((second & 128) !== 0) throw new AppError("unavailable", "the program masks its frames, which no server may");
+  if ((second & 128) !== 0)
+    throw new AppError("unavailable", "the program masks its WebSocket frames, which servers must not do");
   const short = second & 127;
   if (isControl(first) && (short > controlBytes || first < 128))
     throw new AppError(
       "unavailable",
-      `the program sends a control frame that is longer than ${controlBytes} bytes, or cut`,
+      `the program sends an incomplete control frame, or one longer than ${controlBytes} bytes`,
     );
   const size = short < 126 ? 2 : short === 126 ? 4 : 10;
   if (bytes.length < size) return undefined;

@@ -8,11 +8,11 @@ import { ValueSet } from "./value-set.ts";
 
 function check(values: readonly Buffer[]): void {
   const { leastBytes, mostBytes, values: most } = redactionLimits;
-  if (values.length > most) throw new AppError("limit_exceeded", `more than ${most} values to take out of one output`);
+  if (values.length > most) throw new AppError("limit_exceeded", `too many values to mask (limit: ${most})`);
   for (const { length } of values)
     if (length < leastBytes || length > mostBytes)
-      throw new AppError("invalid", `a value of ${length} bytes cannot be taken out of output`, {
-        hint: `${leastBytes} to ${mostBytes} bytes can.`,
+      throw new AppError("invalid", `cannot mask a value of ${length} bytes`, {
+        hint: `values must have ${leastBytes} to ${mostBytes} bytes`,
       });
 }
 
@@ -86,7 +86,7 @@ export class ValueRedactor implements Redactor {
   }
 
   #clean<T>(value: T, depth: number): T {
-    if (depth > redactionLimits.depth) throw new AppError("too_large", "a value that is nested too deep");
+    if (depth > redactionLimits.depth) throw new AppError("too_large", "the value is nested too deeply");
     if (typeof value === "string") return this.text(value) as T;
     if (Array.isArray(value)) {
       const items = value.map((item) => this.#clean(item, depth + 1));

@@ -35,8 +35,8 @@ export function stillGranted(policy: EgressPolicy, permits: readonly AllowRule[]
 /** For the agent that asked: nothing is broken, and somebody can be asked. */
 function forbidden(rule: AllowRule): AppError {
   const text = formatAllowRule(rule);
-  return new AppError("forbidden", `policy does not let an agent open the way to ${text}`, {
-    hint: "Ask for it: request_egress, or POST /api/v1/approvals with kind egress. Whoever runs this place decides.",
+  return new AppError("forbidden", `agents cannot allow ${text}`, {
+    hint: "request access, and an operator decides: request_egress, or POST /api/v1/approvals with kind egress",
     details: { policy: "egress", rule: text, list: "agents_may_allow" },
   });
 }

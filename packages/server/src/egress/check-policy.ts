@@ -29,12 +29,12 @@ export function checkNamespacePolicy(draft: NamespaceDraft): NamespacePolicy {
 /** Without those that are there twice. */
 export function checkAllowRules(drafts: readonly (string | RuleDraft)[], most: number): AllowRule[] {
   const rules = drafts.map((draft) => (typeof draft === "string" ? parseAllowRule(draft) : checkAllowRule(draft)));
-  return atMost(unique(rules), most, "rules that let something out");
+  return atMost(unique(rules), most, "allow rules");
 }
 
 function checkDenyRules(drafts: readonly (string | DenyRule)[]): DenyRule[] {
   const rules = drafts.map((draft) => (typeof draft === "string" ? parseDenyRule(draft) : checkDenyRule(draft)));
-  return atMost(unique(rules), egressLimits.denyRules, "rules that deny something");
+  return atMost(unique(rules), egressLimits.denyRules, "deny rules");
 }
 
 /** Rules are in one form: equal ones have equal JSON. */
@@ -44,7 +44,7 @@ function unique<T extends object>(rules: readonly T[]): T[] {
 
 function atMost<T>(rules: T[], most: number, what: string): T[] {
   if (rules.length <= most) return rules;
-  throw new AppError("invalid", `there may be at most ${most} ${what} here, not ${rules.length}`, {
+  throw new AppError("invalid", `too many ${what}: ${rules.length} (limit: ${most})`, {
     details: { limit: most },
   });
 }

@@ -1,4 +1,4 @@
-/** Rules as somebody gave them become rules in their one form, or are refused with the reason (NET-02). */
+/** Checks rules and brings them into their one form, or refuses them with the reason (NET-02). */
 import { type AllowRule, type DenyRule, type EgressProtocol, egressProtocols } from "../core/egress.ts";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
@@ -19,11 +19,12 @@ export function checkAllowRule(draft: RuleDraft): AllowRule {
   const port = checkPort(draft.port ?? 443);
   const protocol = checkProtocol(draft.protocol ?? impliedProtocol(port, isAddressText(host)));
   if (protocol === "tls" && isAddressText(host))
-    refuse(`the address ${host} cannot have protocol tls`, "A handshake names no address: say tcp.");
+    refuse(`the address ${host} cannot have protocol tls`, "use the protocol tcp: TLS handshakes contain no addresses");
   const { inspect, methods, paths, ranges, uploadAskBytes } = draft;
-  if (inspect === true && protocol !== "tls") refuse("only tls can be inspected", "http is read without it.");
+  if (inspect === true && protocol !== "tls")
+    refuse("only tls can be inspected", "omit inspect: http is readable without it");
   if ((methods ?? paths) !== undefined && inspect !== true && protocol !== "http")
-    refuse("methods and paths can be told apart only on http or with inspection", "Set inspect.");
+    refuse("methods and paths require http or inspection", "set inspect: true");
   return {
     host,
     port,
@@ -44,7 +45,7 @@ export function parseDenyRule(text: string): DenyRule {
   if (network !== undefined) return { host: network.text };
   if (text.trim() === "*") return { host: "*" };
   const { protocol, ...rest } = readRuleText(text);
-  if (protocol !== undefined) refuse(`'${text}' cannot deny one protocol`, "Deny a name, or a name and a port.");
+  if (protocol !== undefined) refuse(`'${text}' cannot deny a single protocol`, "deny a name, or a name and a port");
   return checkDenyRule(rest);
 }
 
@@ -57,22 +58,25 @@ export function checkDenyRule({ host, port }: DenyRule): DenyRule {
 }
 
 function checkHost(text: string): string {
-  if (text === "*") refuse("'*' would let out everything", "Name the hosts that are needed; a * stands before a name.");
+  if (text === "*") refuse("'*' would allow all hosts", "list the hosts, such as api.example.com or *.example.com");
   const isWildcard = text.startsWith("*.");
   const host = nameOf(isWildcard ? text.slice(2) : text, isWildcard);
   if (host === "localhost" || host.endsWith(".localhost"))
-    refuse(`${host} is the sandbox itself`, "Programs reach it without a rule.");
+    refuse(`${host} is the sandbox itself`, "programs reach it without a rule");
   if (!isWildcard) return host;
   if (isPublicSuffix(host))
-    refuse(`'*.${host}' would let out names of many owners`, `Anybody can have a name under ${host}: say whose.`);
+    refuse(
+      `'*.${host}' would allow names of many owners`,
+      `anyone can register a name under ${host}: write a longer name`,
+    );
   return `*.${host}`;
 }
 
 function nameOf(text: string, isWildcard: boolean): string {
-  if (text.includes("*")) refuse(`'${text}' has a * inside`, "A * stands only at the beginning: *.example.com.");
+  if (text.includes("*")) refuse(`'${text}' has a * inside`, "a * is only supported at the start: *.example.com");
   const read = readHost(text);
-  if (read.kind === "invalid") return refuse(`'${text}' names no host: ${read.problem}`);
-  if (isWildcard && read.kind !== "name") refuse(`nothing is below the address ${read.host}`);
+  if (read.kind === "invalid") return refuse(`'${text}' is not a host: ${read.problem}`);
+  if (isWildcard && read.kind !== "name") refuse(`an address cannot have a wildcard: ${read.host}`);
   return read.host;
 }
 
@@ -81,7 +85,7 @@ function checkPort(port: number): number {
 }
 
 export function checkWhole(value: number, range: Range, what: string): number {
-  return Number.isInteger(value) ? checkRange(value, range, what, String) : refuse(`the ${what} is no whole number`);
+  return Number.isInteger(value) ? checkRange(value, range, what, String) : refuse(`the ${what} is not a whole number`);
 }
 
 function checkProtocol(text: string): EgressProtocol {
@@ -92,30 +96,30 @@ function checkProtocol(text: string): EgressProtocol {
 function checkRanges(ranges: readonly string[]): string[] {
   checkCount(ranges, egressLimits.ranges, "ranges");
   const { ipv4, ipv6 } = egressLimits.rangePrefix;
-  const hint = `A network is ADDRESS/PREFIX, from /${ipv4} (IPv6: /${ipv6}) on: 10.1.0.0/16.`;
-  return unique(ranges.map((text) => readNetwork(text)?.text ?? refuse(`'${text}' is no network`, hint)));
+  const hint = `write ADDRESS/PREFIX, such as 10.1.0.0/16; the prefix is at least /${ipv4} (IPv6: /${ipv6})`;
+  return unique(ranges.map((text) => readNetwork(text)?.text ?? refuse(`'${text}' is not a network`, hint)));
 }
 
 function checkMethods(methods: readonly string[]): string[] {
   checkCount(methods, egressLimits.methods, "methods");
   const isToken = (text: string) => /^[A-Z][A-Z-]*$/.test(text) && text.length <= egressLimits.methodCharacters;
   return unique(methods.map((text) => text.toUpperCase())).map((text) =>
-    isToken(text) ? text : refuse(`'${text}' is no method`),
+    isToken(text) ? text : refuse(`'${text}' is not an HTTP method`),
   );
 }
 
 function checkPaths(paths: readonly string[]): string[] {
   checkCount(paths, egressLimits.paths, "paths");
   const isPath = (text: string) => /^\/[!-~]*$/.test(text) && !/[?#]|\*./.test(text);
-  const hint = "A path begins with / and may end in *; it has no query.";
+  const hint = "a path starts with /, can end in *, and has no query";
   return unique(paths).map((text) =>
-    isPath(text) && text.length <= egressLimits.pathCharacters ? text : refuse(`'${text}' is no path`, hint),
+    isPath(text) && text.length <= egressLimits.pathCharacters ? text : refuse(`'${text}' is not a path`, hint),
   );
 }
 
 function checkCount(values: readonly unknown[], most: number, what: string): void {
-  if (values.length === 0) refuse(`an empty list of ${what} would match nothing`, "Leave it out.");
-  if (values.length > most) refuse(`there are at most ${most} ${what} in a rule`);
+  if (values.length === 0) refuse(`an empty list of ${what} matches nothing`, "omit it");
+  if (values.length > most) refuse(`too many ${what} in a rule (limit: ${most})`);
 }
 
 function unique(texts: readonly string[]): string[] {

@@ -33,7 +33,7 @@ describe("what may leave", () => {
   it("[NET-01] is nothing when there is no policy, and when no rule knows the name", () => {
     expect(decide([], at("api.example.com"))).toMatchObject({ action: "deny", layer: null, rule: null });
     const layers = layered({ namespace: { allow: ["api.example.com"] } });
-    expect(decide(layers, at("other.example.com"))).toMatchObject({ action: "deny", reason: /no rule lets out other/ });
+    expect(decide(layers, at("other.example.com"))).toMatchObject({ action: "deny", reason: /no rule allows other/ });
   });
 
   const one = layered({ sandbox: { allow: ["api.example.com", "*.cdn.example.com", "db.example.com:5432"] } });

@@ -57,12 +57,12 @@ export function decideAddress(
   address: string,
 ): { action: "allow" } | DenyVerdict {
   const read = readHost(address);
-  if (read.kind !== "ipv4" && read.kind !== "ipv6") return denial("it leads to no address");
+  if (read.kind !== "ipv4" && read.kind !== "ipv6") return denial("it resolves to no address");
   const denied = findDeny(layers, read.host, verdict.rule.port);
   if (denied !== undefined) return denied;
   const isNamed = verdict.rule.host === read.host || isWithin(read.host, verdict.ranges);
   if (!isNamed && isBlockedAddress(read.host))
-    return denial(`it leads to ${read.host}, which is not a public address, and no rule names that network`);
+    return denial(`it resolves to ${read.host}, which is not a public address, and no rule allows that network`);
   return { action: "allow" };
 }
 
@@ -115,13 +115,13 @@ function compare(left: number, right: number): number {
 
 function decideUnknown(layers: LayeredPolicy, kind: HostKind, host: string, port: number | undefined): EgressVerdict {
   if (host === "localhost" || host.endsWith(".localhost")) return denial("localhost is the sandbox itself");
-  if (kind !== "name") return denial(`no rule names the address ${host}`);
+  if (kind !== "name") return denial(`no rule allows the address ${host}`);
   const unknown = layers.findLast(({ policy }) => policy.unknown !== undefined)?.policy.unknown ?? "deny";
   if (unknown === "ask") return { action: "ask" };
   const rules = layers.flatMap(({ policy }) => policy.allow).filter((rule) => matchesHost(rule.host, host));
   const ports = [...new Set(rules.map((rule) => rule.port))].sort((left, right) => left - right);
-  if (port === undefined || ports.length === 0) return denial(`no rule lets out ${host}`);
-  return denial(`no rule lets out ${host} on port ${port}, only on ${ports.join(", ")}`);
+  if (port === undefined || ports.length === 0) return denial(`no rule allows ${host}`);
+  return denial(`no rule allows ${host} on port ${port}, only on ${ports.join(", ")}`);
 }
 
 function denial(reason: string): DenyVerdict {

@@ -29,17 +29,17 @@ export interface DialerOptions {
 /** Refuses a URL that nothing should be sent to, whatever its name resolves to. */
 export function checkOutboundUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || text.length > dialLimits.urlCharacters) throw new AppError("invalid", "this is no URL");
+  if (url === undefined || text.length > dialLimits.urlCharacters) throw new AppError("invalid", "not a URL");
   if (url.protocol !== "https:" && url.protocol !== "http:")
-    throw new AppError("invalid", `${url.protocol} is not spoken here`, { hint: "use http or https" });
+    throw new AppError("invalid", `unsupported protocol ${url.protocol}`, { hint: "use http or https" });
   if (url.username !== "" || url.password !== "")
-    throw new AppError("invalid", "a URL with a password in it", { hint: "leave it out: requests are signed" });
+    throw new AppError("invalid", "the URL contains a password", { hint: "remove it: requests are signed" });
   return url;
 }
 
 function refused(host: string): AppError {
-  return new AppError("forbidden", `${host} is an address of this machine or of its networks`, {
-    hint: "webhooks.allow_private lets webhooks go there",
+  return new AppError("forbidden", `${host} is an address of this machine or a private network`, {
+    hint: "the setting webhooks.allow_private allows webhooks to it",
   });
 }
 
@@ -95,7 +95,7 @@ function explain(error: unknown, url: URL, timeoutMs: number, timedOut: boolean)
   if (error instanceof AppError) return error;
   if (timedOut) return new AppError("timeout", `${url.host} did not answer within ${timeoutMs / 1000} s`);
   const why = errnoOf(error) ?? messageOf(error);
-  return new AppError("unavailable", `${url.host} cannot be reached: ${why}`, { cause: error });
+  return new AppError("unavailable", `cannot reach ${url.host}: ${why}`, { cause: error });
 }
 
 /** Connects to an address that was judged. Half of the connection may end before the other. */
@@ -119,8 +119,8 @@ export function checkServers(servers: readonly string[]): void {
   try {
     new Resolver().setServers([...servers]);
   } catch (error) {
-    throw new AppError("invalid", `network.dns_servers: ${servers.join(", ")} are not addresses of name servers`, {
-      hint: "10.0.0.2, 127.0.0.1:5353, [2001:db8::53]:53",
+    throw new AppError("invalid", `network.dns_servers: not addresses of DNS servers: ${servers.join(", ")}`, {
+      hint: "write 10.0.0.2, 127.0.0.1:5353 or [2001:db8::53]:53",
       cause: error,
     });
   }

@@ -33,7 +33,7 @@ export async function runErrand(parts: ErrandParts, errand: Errand): Promise<Err
   const opened = await parts.passage.reach(permit, readingOf(url, permit));
   if (opened.outlet === undefined) throw errorOf(opened.refusal);
   const { outlet } = opened;
-  const abort = () => outlet.destroy(new AppError("timeout", "it was given up"));
+  const abort = () => outlet.destroy(new AppError("timeout", "the request was cancelled"));
   signal.addEventListener("abort", abort, { once: true });
   outlet.once("close", () => signal.removeEventListener("abort", abort));
   if (signal.aborted) abort();
@@ -60,7 +60,7 @@ function readingOf({ protocol }: URL, { verdict }: Permit): Reading {
 }
 
 async function secure(trust: HostTrust, outlet: Outlet, { destination: { host } }: Permit): Promise<Duplex> {
-  if (isIP(host) !== 0) throw new AppError("unsupported", "TLS is spoken to names, not to addresses");
+  if (isIP(host) !== 0) throw new AppError("unsupported", "TLS requires a host name, not an address");
   const { context } = await trust.load();
   return openTls(outlet, host, ["http/1.1"], context);
 }
@@ -78,7 +78,7 @@ function explain({ destination }: Permit, outlet: Outlet, error: unknown): AppEr
 /** A human takes their time; whoever waits for them may not. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const given = Promise.withResolvers<never>();
-  const abort = () => given.reject(new AppError("timeout", "it was given up"));
+  const abort = () => given.reject(new AppError("timeout", "the request was cancelled"));
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted) abort();
   work.catch(() => undefined);

@@ -68,7 +68,7 @@ async function pass(
   ];
   const out = exit.request({ method: "GET", path: target.path, headers, maxHeaderSize: gateLimits.headBytes });
   response.once("close", () => {
-    if (!response.writableFinished) exit.destroy(new Error("the program went away"));
+    if (!response.writableFinished) exit.destroy(new Error("the program closed the connection"));
   });
   out.once("response", resolve).once("error", reject).end();
   const answer = await promise;

@@ -25,7 +25,7 @@ export function holdAnswers(desk: PolicyDesk, policies: Policies): ApprovalEffec
   ): Promise<void> => {
     if (scope === "always") await desk.changeNamespacePolicy(by, what);
     else if (sandboxId !== null) await desk.holdInSandbox(by, sandboxId, what);
-    else throw new AppError("invalid", "this question is of no sandbox", { hint: "answer it for always" });
+    else throw new AppError("invalid", "this approval request is not for a sandbox", { hint: "use the scope always" });
   };
   return {
     known(question) {
@@ -69,7 +69,7 @@ export function holdAnswers(desk: PolicyDesk, policies: Policies): ApprovalEffec
 
 function destinationOf({ detail: { host, port } }: Pick<Question, "detail">): Destination {
   if (typeof host === "string" && typeof port === "number") return { host, port };
-  throw new AppError("invalid", "this question names no host and port");
+  throw new AppError("invalid", "this approval request has no host and port");
 }
 
 function without({ id }: Approval, why: string, hint: string): AppError {

@@ -24,7 +24,7 @@ export function hostWorld(dnsServers: readonly string[] = []): World {
     },
     async dial(address, port, signal) {
       if (open >= gateLimits.sockets)
-        throw new AppError("limit_exceeded", `all sandboxes together have ${gateLimits.sockets} connections`);
+        throw new AppError("limit_exceeded", `too many connections of all sandboxes (limit: ${gateLimits.sockets})`);
       open++;
       try {
         const socket = await dial(address, port, signal);

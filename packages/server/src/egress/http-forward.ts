@@ -67,7 +67,7 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
     else answerRefusal(request, response, broken(way, exit.errored ?? error));
   };
   response.once("close", () => {
-    if (!response.writableFinished) exit.destroy(new AppError("unavailable", "the program went away"));
+    if (!response.writableFinished) exit.destroy(new AppError("unavailable", "the program closed the connection"));
   });
   if (response.destroyed) return exit.destroy();
   request.on("error", fail);

@@ -10,7 +10,7 @@ describe("configured policies", () => {
     expect(["a.example.com", "bad.example.com", "a.example.org"].map(actionOf)).toEqual(["allow", "deny", "ask"]);
     await expect(openPolicies({ allow: ["*.com"] })).rejects.toMatchObject({
       code: "invalid",
-      message: "allowed_domains, network.deny: '*.com' would let out names of many owners",
+      message: "allowed_domains, network.deny: '*.com' would allow names of many owners",
     });
     await expect(readRules(["*.co.uk"])).rejects.toMatchObject({ code: "invalid" });
   });

@@ -29,7 +29,7 @@ export class Outlet extends Duplex {
     this.#socket = socket;
     this.#toll = toll;
     socket.setTimeout(gateLimits.idleMs, () =>
-      this.destroy(new AppError("timeout", "nobody said anything for too long")),
+      this.destroy(new AppError("timeout", "the connection was idle for too long")),
     );
     socket.receive = (chunk) => this.#take(chunk);
     socket.on("end", () => this.push(null));

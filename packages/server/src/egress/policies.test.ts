@@ -21,7 +21,7 @@ describe("the policies in force", () => {
     const off = new Policies({ configuration, enabled: false });
     off.admit("box", "team", { sandbox: configuration });
     expect(decide(off.policyOf("box"), at("api.example.com")).action).toBe("deny");
-    expect(() => off.open("box", "run", configuration)).toThrow("turned off");
+    expect(() => off.open("box", "run", configuration)).toThrow("disabled");
   });
 
   it("stand in the order of their layers, and a namespace sees its own alone", () => {

@@ -34,8 +34,8 @@ export class Policies implements PolicySource {
   /** Where nothing leaves, nobody may be told that it does. */
   checkEnabled(rules: readonly unknown[] = []): void {
     if (this.enabled || rules.length === 0) return;
-    throw new AppError("unsupported", "nothing leaves a sandbox here: the network is turned off", {
-      hint: "enable_network (CAISSON_NETWORK) turns it on",
+    throw new AppError("unsupported", "network access of sandboxes is disabled", {
+      hint: "the setting enable_network (CAISSON_NETWORK) enables it",
     });
   }
 

@@ -143,8 +143,8 @@ export class PolicyDesk implements FleetEgress {
     if (isAllowed(caller.principal, "operate")) return checkPolicy(asked, sandboxRules);
     const allow = this.#agentRules(caller, asked.allow ?? [], sandboxRules);
     if (asked.unknown === "ask" && !this.#isAskedAbout(caller))
-      throw new AppError("forbidden", "policy does not let an agent have unknown names asked about", {
-        hint: "It takes a key with the role operator.",
+      throw new AppError("forbidden", "agents cannot set unknown: ask", {
+        hint: "use a key with the role operator",
         details: { policy: "egress" },
       });
     return { ...checkPolicy({ ...asked, allow: [] }, 0), allow, byAgent: true };

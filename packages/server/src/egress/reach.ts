@@ -54,7 +54,11 @@ export async function reach(
   const good = judged.flatMap(({ address, objection }) => (objection === undefined ? [address] : []));
   if (good.length === 0) {
     const [first] = judged;
-    return { state: "denied", reason: first?.objection ?? "it leads to no address", address: first?.address ?? null };
+    return {
+      state: "denied",
+      reason: first?.objection ?? "it resolves to no address",
+      address: first?.address ?? null,
+    };
   }
   return dialOne(world, good, port, AbortSignal.any([signal, AbortSignal.timeout(gateLimits.connectAllMs)]));
 }

@@ -16,7 +16,7 @@ export function readHost(text: string): ReadHost {
   if (text.length > 4 * egressLimits.nameCharacters) return invalid("the name is too long");
   const bare = text.startsWith("[") && text.endsWith("]") ? text.slice(1, -1) : text;
   if (bare.includes(":")) return readIPv6(bare);
-  if (bare !== text) return invalid("only an IPv6 address stands in brackets");
+  if (bare !== text) return invalid("only IPv6 addresses can be in brackets");
   const ascii = /^[\x00-\x7f]*$/.test(text) ? text.toLowerCase() : domainToASCII(text);
   if (ascii === "") return invalid(text === "" ? "the name is empty" : "the name is not one in Unicode either");
   const name = ascii.endsWith(".") ? ascii.slice(0, -1) : ascii;
@@ -29,7 +29,7 @@ function readName(name: string, labels: readonly string[]): ReadHost {
   for (const label of labels) {
     if (label === "") return invalid("a label of the name is empty");
     if (label.length > egressLimits.labelCharacters) return invalid("a label of the name is too long");
-    if (!ownLabel.test(label)) return invalid("a name is made of letters, digits, hyphens and dots");
+    if (!ownLabel.test(label)) return invalid("a name has only letters, digits, hyphens and dots");
     // A second spelling of another name, or none at all.
     if (label.startsWith("xn--") && !isPunycode(label)) return invalid("a label is not valid punycode");
   }

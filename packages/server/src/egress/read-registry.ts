@@ -16,7 +16,7 @@ export function readRegistry(text: string): KnownRegistry {
     (scheme !== "http" && scheme !== "https") ||
     `${url.pathname}${url.search}${url.hash}${url.username}` !== "/"
   )
-    throw new AppError("invalid", `images.registries: ${text} names no registry`, {
+    throw new AppError("invalid", `images.registries: ${text} is not a registry`, {
       hint: "registry.example.com, registry.example.com:5000, http://127.0.0.1:5000",
     });
   return { scheme, authority: `${url.hostname}:${url.port || (scheme === "https" ? 443 : 80)}` };

@@ -33,8 +33,8 @@ export function openRegistryWay({ world, trust, registries }: RegistryWayParts):
       const scheme = url.protocol === "https:" ? "https" : "http";
       const isKnown = known.get(withPort(url.host, scheme)) === scheme;
       if (scheme === "http" && !isKnown)
-        throw new AppError("forbidden", `${url.host} is asked without TLS by no rule of this machine`, {
-          hint: `an operator allows it with images.registries: http://${url.host}`,
+        throw new AppError("forbidden", `cannot connect to ${url.host} without TLS`, {
+          hint: `an operator can allow it: images.registries: http://${url.host}`,
         });
       const outlet = await reachPlace(world, url, isKnown, request.signal);
       return speak(trust, outlet, url, request);
@@ -52,8 +52,8 @@ async function reachPlace(world: World, url: URL, isKnown: boolean, signal: Abor
   const addresses = isIP(host) === 0 ? await world.resolve(host) : [host];
   const bad = (address: string) => isBlockedAddress(address) || world.isOwnAddress(address);
   if (!isKnown && addresses.some(bad))
-    throw new AppError("forbidden", `${url.host} is an address of this machine or of its networks`, {
-      hint: `an operator allows it with images.registries: ${url.host}`,
+    throw new AppError("forbidden", `${url.host} is an address of this machine or a private network`, {
+      hint: `an operator can allow it: images.registries: ${url.host}`,
     });
   let why: unknown = new Error("it has no address");
   for (const address of addresses) {
@@ -70,7 +70,7 @@ async function reachPlace(world: World, url: URL, isKnown: boolean, signal: Abor
 
 async function speak(trust: HostTrust, outlet: Outlet, url: URL, request: RegistryRequest): Promise<ErrandAnswer> {
   const { signal, headers } = request;
-  const abort = () => outlet.destroy(new AppError("timeout", "it was given up"));
+  const abort = () => outlet.destroy(new AppError("timeout", "the request was cancelled"));
   signal.addEventListener("abort", abort, { once: true });
   outlet.once("close", () => signal.removeEventListener("abort", abort));
   outlet.on("error", () => undefined); // whoever reads the answer hears of it
@@ -90,11 +90,11 @@ async function speak(trust: HostTrust, outlet: Outlet, url: URL, request: Regist
 
 async function secure(trust: HostTrust, outlet: Outlet, host: string): Promise<Duplex> {
   if (isIP(host.replace(/^\[|\]$/g, "")) !== 0)
-    throw new AppError("unsupported", "TLS is spoken to names, not to addresses");
+    throw new AppError("unsupported", "TLS requires a host name, not an address");
   const { context } = await trust.load();
   return openTls(outlet, host, ["http/1.1"], context);
 }
 
 function unreachable(url: URL, error: unknown): AppError {
-  return new AppError("unavailable", `${url.host} cannot be reached: ${messageOf(error)}`, { cause: error });
+  return new AppError("unavailable", `cannot reach ${url.host}: ${messageOf(error)}`, { cause: error });
 }

@@ -15,7 +15,7 @@ export function join(client: Duplex, outlet: Duplex): void {
   client.on("error", () => undefined);
   client.once("close", () => {
     if (!client.readableEnded || !client.writableFinished)
-      outlet.destroy(new AppError("unavailable", "the program went away"));
+      outlet.destroy(new AppError("unavailable", "the program closed the connection"));
   });
   outlet.once("close", () => {
     if (!outlet.readableEnded || !outlet.writableFinished) reset(client);

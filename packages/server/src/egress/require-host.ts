@@ -5,5 +5,5 @@ import { readHost } from "./read-host.ts";
 export function requireHost(text: string): string {
   const read = readHost(text);
   if (read.kind !== "invalid") return read.host;
-  throw new AppError("invalid", "the host is not a name", { hint: `${read.problem}; such as api.example.com` });
+  throw new AppError("invalid", "not a host name", { hint: `${read.problem}; write a name such as api.example.com` });
 }

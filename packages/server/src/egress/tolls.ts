@@ -41,7 +41,7 @@ export class Tolls {
   async #askUpload({ destination }: Permit, mostBytes: number): Promise<void> {
     const answer = await this.#asker.ask("upload", destination, { ...destination, mostBytes });
     if (answer.state === "refused")
-      throw new AppError("forbidden", `more than ${mostBytes} bytes up: ${answer.reason}`);
+      throw new AppError("forbidden", `upload of more than ${mostBytes} bytes: ${answer.reason}`);
   }
 }
 

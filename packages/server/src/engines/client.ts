@@ -142,7 +142,7 @@ export class EngineClient implements EngineSource {
 
   owned(id: string): Owned {
     const owned = this.#owned.get(id);
-    if (owned === undefined) throw this.#error ?? new AppError("not_found", `there is no sandbox ${id}`);
+    if (owned === undefined) throw this.#error ?? new AppError("not_found", `unknown sandbox ${id}`);
     return owned;
   }
 

@@ -188,7 +188,7 @@ export class RemoteEngine implements Engine {
 }
 
 function noPath(): AppError {
-  return new AppError("unsupported", "the engine takes no folder of the host by its path");
+  return new AppError("unsupported", "a daemon's engine does not accept folders of the host by path");
 }
 
 class RemoteWatch implements FileWatch {

@@ -20,8 +20,8 @@ export async function withFolder<T>(
   try {
     await folders.check(folder, role);
   } catch (cause) {
-    throw new AppError("unavailable", `the ${role} folder '${id}' cannot be used now`, {
-      hint: "the log of the daemon's machine says why",
+    throw new AppError("unavailable", `cannot use the ${role} folder '${id}'`, {
+      hint: "the daemon's log says why",
       cause,
     });
   }
@@ -33,8 +33,8 @@ export async function withFolder<T>(
 }
 
 export function noFolder(role: FolderRole, id: string): AppError {
-  return new AppError("not_found", `there is no ${role} folder '${id}'`, {
-    hint: `the configuration of the daemon's machine names them (folders.${role})`,
+  return new AppError("not_found", `unknown ${role} folder '${id}'`, {
+    hint: `an operator lists the folders in the setting folders.${role}`,
   });
 }
 

@@ -114,7 +114,7 @@ export class HostSession {
   async #act(n: number, verb: string, args: unknown): Promise<void> {
     let ok: unknown;
     try {
-      if (!Object.hasOwn(argumentChecks, verb)) throw new AppError("unsupported", "the engine has no such verb");
+      if (!Object.hasOwn(argumentChecks, verb)) throw new AppError("unsupported", "unknown verb");
       ok = await this.#do(verb as Verb, args);
     } catch (error) {
       if (!(error instanceof AppError)) this.#onError(error);

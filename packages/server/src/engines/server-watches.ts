@@ -19,7 +19,7 @@ export class HostWatches {
   async add(watch: FileWatch): Promise<number> {
     if (this.#open.size >= watchLimits.inAll) {
       await watch[Symbol.asyncDispose]();
-      throw new AppError("limit_exceeded", `more than ${watchLimits.inAll} watches are open`);
+      throw new AppError("limit_exceeded", `too many open watches (limit: ${watchLimits.inAll})`);
     }
     this.#open.set(++this.#last, { watch, events: watch[Symbol.asyncIterator](), next: undefined, busy: false });
     return this.#last;
@@ -28,7 +28,7 @@ export class HostWatches {
   /** Waits for an event, and gives those with it that are there already. */
   async next(number: number): Promise<{ events: FileEvent[]; ended: boolean }> {
     const open = this.#open.get(number);
-    if (open === undefined || open.busy) throw new AppError("not_found", `there is no watch ${number} to read`);
+    if (open === undefined || open.busy) throw new AppError("not_found", `unknown watch ${number}`);
     open.busy = true;
     try {
       return await read(open);

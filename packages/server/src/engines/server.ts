@@ -94,6 +94,8 @@ export class EngineHost implements AsyncDisposable {
 }
 
 function refuse(socket: Socket): void {
-  const refused: FromEngine = { refused: describeError(new AppError("conflict", "the engine has a daemon already")) };
+  const refused: FromEngine = {
+    refused: describeError(new AppError("conflict", "the engine already serves another daemon")),
+  };
   socket.end(`${JSON.stringify(refused)}\n`, () => socket.destroy());
 }

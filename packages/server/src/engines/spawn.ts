@@ -69,7 +69,7 @@ export function runProcess(
     child.stderr.on("data", collect);
     child.on("error", (cause) => {
       clearTimeout(timer);
-      reject(new AppError("unavailable", `${program} cannot be started: ${cause.message}`, { cause }));
+      reject(new AppError("unavailable", `cannot start ${program}: ${cause.message}`, { cause }));
     });
     child.on("close", (code) => {
       clearTimeout(timer);

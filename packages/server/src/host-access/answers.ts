@@ -84,7 +84,7 @@ export class HostAnswers implements ApprovalEffect {
     subject: string;
   }): ReturnType<NonNullable<ApprovalEffect["known"]>> {
     const said = [...(this.#known.get(namespace)?.values() ?? [])].find(({ pattern }) => pattern.text === subject);
-    if (said !== undefined) return { approve: said.approve, reason: "a human has answered this before" };
+    if (said !== undefined) return { approve: said.approve, reason: "a human has already decided this" };
     const { allow, blocked } = this.#parts.policy;
     if (allow.some(({ text }) => text === subject))
       return { approve: true, reason: "the configuration allows it already" };
@@ -102,7 +102,7 @@ export class HostAnswers implements ApprovalEffect {
     if (!hasWildcard(pattern) && decideHost(this.#parts.policy, splitCommand(subject)).verdict === "ask") return;
     throw new AppError(
       "invalid",
-      "a yes for once would have no effect: this is a pattern, or a command that is not asked about",
+      "an approval with the scope once would have no effect: this is a pattern, or a command that needs no approval",
       {
         hint: "approve it with the scope always",
       },
@@ -113,9 +113,9 @@ export class HostAnswers implements ApprovalEffect {
     if ((this.#known.get(approval.namespace)?.size ?? 0) >= hostLimits.answers)
       throw new AppError(
         "limit_exceeded",
-        `a namespace has ${hostLimits.answers} lasting answers about the host at most`,
+        `too many approvals of host access in the namespace (limit: ${hostLimits.answers})`,
         {
-          hint: "revoke some: caisson approvals revoke ID",
+          hint: "revoke unused ones: caisson approvals revoke ID",
         },
       );
     this.#keep(approval, approve);

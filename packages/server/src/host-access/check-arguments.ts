@@ -12,9 +12,13 @@ export async function checkArguments(rule: Pattern, argv: Argv): Promise<void> {
     const word = argv[index] ?? "";
     const at = pathIn(word) ?? 0;
     if (matchAt(rule, index, word.slice(0, at) + (await realOf(word.slice(at))))) continue;
-    throw new AppError("forbidden", `the pattern '${rule.text}' does not cover where ${word.slice(0, 200)} leads`, {
-      hint: "links in a path count as what they lead to; a pattern names the real path",
-    });
+    throw new AppError(
+      "forbidden",
+      `the pattern '${rule.text}' does not cover the path that ${word.slice(0, 200)} links to`,
+      {
+        hint: "a pattern must name the real path, without symbolic links",
+      },
+    );
   }
 }
 
@@ -28,7 +32,7 @@ async function realOf(path: string): Promise<string> {
       () => false,
     );
     if (errnoOf(cause) !== "ENOENT" || isLink || path === "/")
-      throw new AppError("forbidden", `${path.slice(0, 200)} leads nowhere that can be looked at (${errnoOf(cause)})`, {
+      throw new AppError("forbidden", `cannot resolve ${path.slice(0, 200)} (${errnoOf(cause)})`, {
         cause,
       });
     return join(await realOf(dirname(path)), basename(path));

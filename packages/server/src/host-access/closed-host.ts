@@ -14,8 +14,8 @@ export const closedHost: HostAccess = {
 
 function refuse(): Promise<never> {
   return Promise.reject(
-    new AppError("forbidden", "access to the host is turned off", {
-      hint: "do it in the sandbox; whoever runs this place could set host.enabled in its configuration",
+    new AppError("forbidden", "host access is disabled", {
+      hint: "use the sandbox instead; an operator can enable host access: host.enabled",
     }),
   );
 }

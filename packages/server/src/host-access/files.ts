@@ -41,9 +41,9 @@ export async function writeWhole(allowed: AllowedFolders, path: string, bytes: B
   checkPath(path);
   const name = basename(path);
   if (path.endsWith("/") || name === "" || name === "." || name === "..")
-    throw new AppError("invalid", `${path} names no file`);
+    throw new AppError("invalid", `${path} is not the path of a file`);
   if (bytes.length > hostLimits.fileBytes)
-    throw new AppError("too_large", `a file of the host is written with ${hostLimits.fileBytes} bytes at most`);
+    throw new AppError("too_large", `the content is too large (limit: ${hostLimits.fileBytes} bytes)`);
   const folder = await openFolder(allowed, dirname(path), "write");
   try {
     const inFolder = (one: string) => join(pathOf(folder.handle), one);
@@ -72,14 +72,14 @@ async function modeOf(place: string, path: string): Promise<number | undefined> 
     throw error;
   });
   if (info === undefined) return undefined;
-  if (!info.isFile()) throw new AppError("conflict", `${path} is a link, a folder or no plain file, and stays`);
+  if (!info.isFile()) throw new AppError("conflict", `cannot replace ${path}: it is not a regular file`);
   return info.mode & 0o777;
 }
 
 function create(draft: string, path: string): Promise<FileHandle> {
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
   return open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600).catch((cause: unknown) => {
-    throw new AppError("forbidden", `${path} cannot be written by the host's user (${errnoOf(cause)})`, { cause });
+    throw new AppError("forbidden", `the user of host access cannot write ${path} (${errnoOf(cause)})`, { cause });
   });
 }
 
@@ -103,7 +103,7 @@ export async function listFolder(allowed: AllowedFolders, path: string): Promise
   try {
     const entries: HostEntry[] = [];
     const names = await opendir(pathOf(folder.handle)).catch((cause: unknown) => {
-      throw new AppError("forbidden", `${path} cannot be listed by the host's user (${errnoOf(cause)})`, { cause });
+      throw new AppError("forbidden", `the user of host access cannot list ${path} (${errnoOf(cause)})`, { cause });
     });
     for await (const { name } of names) {
       if (entries.length === hostLimits.entries) return { entries: sorted(entries), truncated: true };

@@ -54,9 +54,9 @@ export class HandServer {
       return;
     }
     const { n, verb, args } = read;
-    if (this.#running.has(n)) throw new AppError("invalid", "a request has the number of another");
+    if (this.#running.has(n)) throw new AppError("invalid", "duplicate request number");
     if (this.#running.size >= hostLimits.requests) {
-      const error = new AppError("limit_exceeded", "too much is under way on the host", { retryAfterMs: 1_000 });
+      const error = new AppError("limit_exceeded", "too many requests on the host at once", { retryAfterMs: 1_000 });
       this.#send({ n, error: toProblem(error) });
       return;
     }

@@ -37,8 +37,7 @@ export interface HostDeskParts {
   redactors: (namespace: string) => Promise<readonly Redactor[]>;
 }
 
-const howToAsk =
-  "ask for it with request_host_access, whose pattern a human may approve; list_host_access shows what holds";
+const howToAsk = "request it with request_host_access; list_host_access lists the access in effect";
 const seconds = (ms: number) => `${ms / 1000} s`;
 
 export class HostDesk implements HostAccess {
@@ -104,7 +103,7 @@ export class HostDesk implements HostAccess {
     if (verdict === "deny" && rule !== null) throw refuse(`the pattern '${rule.text}' blocks it`);
     const { namespace, id: askedBy } = caller.principal;
     const answer = await answers.find(namespace, argv);
-    if (answer?.approve === false) throw refuse(`a human has denied '${answer.pattern.text}' for always`);
+    if (answer?.approve === false) throw refuse(`a human has denied '${answer.pattern.text}' permanently`);
     if (verdict === "allow") return { rule: rule?.text ?? null, approvalId: null };
     if (answer !== undefined)
       return { rule: answer.pattern.text, approvalId: answer.id, approved: answer.pattern.text };
@@ -148,9 +147,13 @@ export class HostDesk implements HostAccess {
       hand.read(path, whole),
     );
     if (sizeBytes > bytes.length)
-      throw new AppError("too_large", `${path} has ${sizeBytes} bytes; ${hostLimits.readBytes} can be read at once`, {
-        hint: "host_file_copy takes larger ones into a sandbox",
-      });
+      throw new AppError(
+        "too_large",
+        `${path} is too large to read: ${sizeBytes} bytes (limit: ${hostLimits.readBytes})`,
+        {
+          hint: "host_file_copy copies larger files into a sandbox",
+        },
+      );
     return { bytes: await this.#clean(caller, bytes), sizeBytes };
   }
 
@@ -177,8 +180,8 @@ export class HostDesk implements HostAccess {
 
   #checkNamespace({ principal: { namespace } }: Caller): void {
     if (this.#parts.settings.namespaces.includes(namespace)) return;
-    throw new AppError("forbidden", `the host is not open to the namespace ${namespace}`, {
-      hint: "host.namespaces in the configuration names those that it is open to",
+    throw new AppError("forbidden", `host access is disabled for the namespace ${namespace}`, {
+      hint: "an operator can add it to the setting host.namespaces",
     });
   }
 

@@ -40,10 +40,10 @@ export class LocalHand implements HostHand {
     const rule = this.#ruleFor(argv, spellings, approved);
     await checkArguments(rule, argv);
     if (this.#running >= hostLimits.commands)
-      throw new AppError("limit_exceeded", `${hostLimits.commands} commands run on the host already`, {
+      throw new AppError("limit_exceeded", `too many commands on the host (limit: ${hostLimits.commands})`, {
         retryAfterMs: 1_000,
       });
-    if (signal?.aborted === true) throw new AppError("unavailable", "the caller has gone before the command started");
+    if (signal?.aborted === true) throw new AppError("unavailable", "the caller left before the command started");
     this.#running++;
     try {
       const command = { program, argv, timeoutMs };
@@ -59,7 +59,7 @@ export class LocalHand implements HostHand {
     const isBlocked = verdict === "deny" && rule !== null;
     if (approved !== undefined && !isBlocked && this.#parts.attended) return parseAllowing(approved);
     const why = isBlocked ? `'${rule.text}' is blocked` : "no pattern allows it";
-    throw new AppError("forbidden", `the host does not run this command: ${why}`);
+    throw new AppError("forbidden", `command refused on the host: ${why}`);
   }
 
   read(path: string, range: { offset: number; length: number }): Promise<HostPiece> {
@@ -80,7 +80,7 @@ function explain(error: unknown): never {
   if (error instanceof AppError) throw error;
   const errno = errnoOf(error);
   const isFull = errno === "ENOSPC" || errno === "EDQUOT";
-  throw new AppError(isFull ? "limit_exceeded" : "unavailable", `the host's file system refuses (${errno})`, {
+  throw new AppError(isFull ? "limit_exceeded" : "unavailable", `error of the host's file system (${errno})`, {
     cause: error,
   });
 }

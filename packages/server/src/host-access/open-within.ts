@@ -36,7 +36,7 @@ async function openWithin(allowed: AllowedFolders, path: string, access: "read" 
   try {
     const real = await readlink(pathOf(handle));
     const { nlink } = await handle.stat();
-    if (nlink === 0) throw new AppError("not_found", `${path} is gone`);
+    if (nlink === 0) throw new AppError("not_found", `${path} no longer exists`);
     checkAllowed(allowed, real, path, access);
     return { handle, real };
   } catch (error) {
@@ -48,7 +48,7 @@ async function openWithin(allowed: AllowedFolders, path: string, access: "read" 
 export async function openFile(allowed: AllowedFolders, path: string): Promise<FileHandle> {
   const place = await openWithin(allowed, path, "read");
   try {
-    if (!(await place.handle.stat()).isFile()) throw new AppError("invalid", `${path} is no plain file`);
+    if (!(await place.handle.stat()).isFile()) throw new AppError("invalid", `${path} is not a regular file`);
     return await open(pathOf(place.handle), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch (cause) {
     throw cause instanceof AppError ? cause : explain(cause, path, allowed);
@@ -61,14 +61,16 @@ export async function openFolder(allowed: AllowedFolders, path: string, access: 
   const place = await openWithin(allowed, path, access);
   if ((await place.handle.stat()).isDirectory()) return place;
   await place.handle.close();
-  throw new AppError("invalid", `${path} is no folder`);
+  throw new AppError("invalid", `${path} is not a folder`);
 }
 
 export function checkPath(path: string): void {
   if (!path.startsWith("/") || path.includes("\0"))
-    throw new AppError("invalid", "a path of the host is absolute", { hint: "list_host_access names the folders" });
+    throw new AppError("invalid", "the path on the host is not absolute", {
+      hint: "list_host_access lists the open folders",
+    });
   if (Buffer.byteLength(path) > hostLimits.pathBytes)
-    throw new AppError("too_large", `a path has ${hostLimits.pathBytes} bytes at most`);
+    throw new AppError("too_large", `the path is too long (limit: ${hostLimits.pathBytes} bytes)`);
 }
 
 export function checkAllowed(
@@ -80,9 +82,9 @@ export function checkAllowed(
   const held = folders.filter(({ path: folder }) => isWithin(real, folder));
   if (held.length === 0) throw outside(path);
   if (access === "write" && !held.some(({ writable }) => writable))
-    throw new AppError("forbidden", `${path} lies in a folder that may only be read`);
+    throw new AppError("forbidden", `${path} is in a read-only folder`);
   const place = closed.find((name) => `${real}/`.includes(`/${name}/`));
-  if (place !== undefined) throw new AppError("forbidden", `${path} is a place of credentials (${place})`);
+  if (place !== undefined) throw new AppError("forbidden", `${path} is in a folder of credentials (${place})`);
 }
 
 function isWithin(path: string, folder: string): boolean {
@@ -90,8 +92,8 @@ function isWithin(path: string, folder: string): boolean {
 }
 
 function outside(path: string): AppError {
-  return new AppError("forbidden", `${path.slice(0, 200)} lies in no folder that the operator has opened`, {
-    hint: "list_host_access names those that are open; links count as what they lead to",
+  return new AppError("forbidden", `${path.slice(0, 200)} is not in an open folder`, {
+    hint: "list_host_access lists the open folders; symbolic links are resolved first",
   });
 }
 
@@ -100,6 +102,7 @@ function explain(cause: unknown, path: string, { folders }: AllowedFolders): App
   const plain = !path.split("/").includes("..");
   if (!plain || !folders.some(({ path: folder }) => isWithin(path, folder))) return outside(path);
   const errno = errnoOf(cause);
-  if (errno === "ENOENT" || errno === "ENOTDIR") return new AppError("not_found", `there is no ${path}`, { cause });
-  return new AppError("forbidden", `${path} cannot be opened by the host's user (${errno})`, { cause });
+  if (errno === "ENOENT" || errno === "ENOTDIR")
+    return new AppError("not_found", `no such file or folder: ${path}`, { cause });
+  return new AppError("forbidden", `the user of host access cannot open ${path} (${errno})`, { cause });
 }

@@ -21,9 +21,9 @@ export type Reading = "strict" | "wide";
 
 export function parsePattern(text: string): Pattern {
   if (text.length > hostLimits.patternChars)
-    throw new AppError("too_large", `a pattern has ${hostLimits.patternChars} characters at most`);
+    throw new AppError("too_large", `the pattern is too long (limit: ${hostLimits.patternChars} characters)`);
   const words = splitWords(text, { wildcards: true });
-  if (words.length === 0) throw new AppError("invalid", "a pattern names a program");
+  if (words.length === 0) throw new AppError("invalid", "the pattern is empty: it must name a program");
   return { text, elements: words.map((word, index) => elementOf(word, index === words.length - 1)) };
 }
 
@@ -32,23 +32,23 @@ export function parseAllowing(text: string): Pattern {
   const pattern = parsePattern(text);
   const [program] = pattern.elements;
   if (!Array.isArray(program) || program.some((part) => typeof part === "string"))
-    throw new AppError("invalid", `the pattern '${text}' does not say which program it is about`, {
-      hint: "begin it with the program's name or absolute path, without a wildcard: docker restart *",
+    throw new AppError("invalid", `the pattern '${text}' does not name a program`, {
+      hint: "start it with the program's name or absolute path, without a wildcard: docker restart *",
     });
   return pattern;
 }
 
 function elementOf(word: Word, isLast: boolean): Element {
   const stars = word.every(({ char, bare }) => char === "*" && bare) ? word.length : 0;
-  if (stars > 2) throw new AppError("invalid", "a wildcard is * or **");
-  if (stars === 2 && !isLast) throw new AppError("invalid", "a word ** can only be the last one");
+  if (stars > 2) throw new AppError("invalid", "a wildcard must be * or **");
+  if (stars === 2 && !isLast) throw new AppError("invalid", "** must be the last word");
   if (stars === 2) return "rest";
   if (stars === 1) return isLast ? "words" : "word";
   const parts: Part[] = [];
   for (const { char, bare } of word) {
     const last = parts.at(-1);
     if (char === "*" && bare) {
-      if (last === "any") throw new AppError("invalid", "a wildcard is * or **");
+      if (last === "any") throw new AppError("invalid", "a wildcard must be * or **");
       if (last === "one") parts[parts.length - 1] = "any";
       else parts.push("one");
     } else if (typeof last === "object") parts[parts.length - 1] = { text: last.text + char };

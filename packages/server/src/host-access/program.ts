@@ -21,13 +21,13 @@ export interface Program {
 export async function findProgram(name: string): Promise<Program> {
   if (name.startsWith("/")) return openProgram(name);
   if (name === "" || name.includes("/"))
-    throw new AppError("invalid", `'${shorten(name)}' is no program's name and no absolute path`);
+    throw new AppError("invalid", `'${shorten(name)}' is neither a program's name nor an absolute path`);
   for (const folder of programFolders) {
     const path = join(folder, name);
     if (await isThere(path)) return openProgram(path);
   }
-  throw new AppError("not_found", `there is no program '${shorten(name)}' on the host`, {
-    hint: `it is looked for in ${programFolders.join(", ")}`,
+  throw new AppError("not_found", `program '${shorten(name)}' not found on the host`, {
+    hint: `searched folders: ${programFolders.join(", ")}`,
   });
 }
 
@@ -35,9 +35,9 @@ async function openProgram(name: string): Promise<Program> {
   const names = [name];
   const path = await fixedPath(name, names);
   const info = await lstat(path);
-  if (!info.isFile()) throw new AppError("invalid", `${shorten(name)} is no program`);
+  if (!info.isFile()) throw new AppError("invalid", `${shorten(name)} is not a program`);
   await access(path, constants.X_OK).catch((cause: unknown) => {
-    throw new AppError("forbidden", `${shorten(name)} may not be run by the host's user`, { cause });
+    throw new AppError("forbidden", `the user of host access cannot run ${shorten(name)}`, { cause });
   });
   return { path, spellings: [...names, path].flatMap((one) => [one, one.slice(one.lastIndexOf("/") + 1)]) };
 }
@@ -59,7 +59,7 @@ async function fixedPath(name: string, names: string[]): Promise<string> {
       done = next;
       continue;
     }
-    if (++links > hostLimits.links) throw new AppError("invalid", `${shorten(name)} leads through too many links`);
+    if (++links > hostLimits.links) throw new AppError("invalid", `${shorten(name)}: too many symbolic links`);
     const target = await readlink(next);
     names.push(join(done, target.startsWith("/") ? "/" : "", target));
     if (target.startsWith("/")) done = "/";
@@ -70,12 +70,12 @@ async function fixedPath(name: string, names: string[]): Promise<string> {
 
 async function checkFixed(path: string, name: string) {
   const info = await lstat(path).catch((cause: unknown) => {
-    throw new AppError("not_found", `there is no program ${shorten(name)} on the host (${errnoOf(cause)})`, { cause });
+    throw new AppError("not_found", `program ${shorten(name)} not found on the host (${errnoOf(cause)})`, { cause });
   });
   const writable = !info.isSymbolicLink() && (info.mode & 0o022) !== 0;
   if (info.uid === 0 && !writable) return info;
-  throw new AppError("forbidden", `${shorten(name)} is not run: ${path} can be changed by others than root`, {
-    hint: "a pattern allows a program that stays the same: install it where only root writes",
+  throw new AppError("forbidden", `${shorten(name)} is refused: other users than root can change ${path}`, {
+    hint: "install the program where only root can write",
   });
 }
 
@@ -85,7 +85,7 @@ async function isThere(path: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return false;
-    throw new AppError("not_found", `${shorten(path)} cannot be looked at (${errnoOf(error)})`, { cause: error });
+    throw new AppError("not_found", `cannot read ${shorten(path)} (${errnoOf(error)})`, { cause: error });
   }
 }
 

@@ -13,13 +13,16 @@ export async function readPieces(
   const first = await hand.read(path, { offset: 0, length });
   const { sizeBytes, version } = first;
   if (sizeBytes > hostLimits.copyBytes)
-    throw new AppError("too_large", `${path} has ${sizeBytes} bytes; ${hostLimits.copyBytes} can be copied`);
+    throw new AppError(
+      "too_large",
+      `${path} is too large to copy: ${sizeBytes} bytes (limit: ${hostLimits.copyBytes})`,
+    );
   async function* raw(): AsyncGenerator<Buffer> {
     yield first.bytes;
     for (let offset = first.bytes.length; offset < sizeBytes; ) {
       const piece = await hand.read(path, { offset, length });
       if (piece.version !== version || piece.bytes.length === 0)
-        throw new AppError("conflict", `${path} has changed while it was read`, { hint: "try again" });
+        throw new AppError("conflict", `${path} changed while it was read`, { hint: "try again" });
       yield piece.bytes;
       offset += piece.bytes.length;
     }

@@ -55,7 +55,7 @@ export function runCommand(
     };
     child.on("error", (cause) => {
       over();
-      reject(new AppError("unavailable", `the program cannot be started: ${cause.message}`, { cause }));
+      reject(new AppError("unavailable", `cannot start the program: ${cause.message}`, { cause }));
     });
     let drain: NodeJS.Timeout | undefined;
     child.on("exit", () => {

@@ -21,9 +21,9 @@ interface SplitOptions {
 }
 
 export function splitWords(text: string, { wildcards = false }: SplitOptions = {}): Word[] {
-  if (text.includes("\0")) throw new AppError("invalid", "a command holds no NUL");
+  if (text.includes("\0")) throw new AppError("invalid", "the command contains a NUL byte");
   if (Buffer.byteLength(text) > hostLimits.commandBytes)
-    throw new AppError("too_large", `a command has ${hostLimits.commandBytes} bytes at most`);
+    throw new AppError("too_large", `the command is too long (limit: ${hostLimits.commandBytes} bytes)`);
   const words: Mark[][] = [];
   let word: Mark[] | undefined;
   const chars = [...text];
@@ -45,7 +45,7 @@ export function splitWords(text: string, { wildcards = false }: SplitOptions = {
     else word.push({ char, bare: true });
   }
   if (words.length > hostLimits.words)
-    throw new AppError("too_large", `a command has ${hostLimits.words} words at most`);
+    throw new AppError("too_large", `too many words in the command (limit: ${hostLimits.words})`);
   return words;
 }
 
@@ -65,13 +65,13 @@ function takeQuoted(chars: readonly string[], from: number, word: Mark[]): numbe
 
 function escaped(chars: readonly string[], at: number): Mark {
   const char = chars[at];
-  if (char === undefined || char === "\n") throw new AppError("invalid", "a backslash has nothing to stand for");
+  if (char === undefined || char === "\n") throw new AppError("invalid", "a backslash is not followed by a character");
   return { char, bare: false };
 }
 
 function noShell(char: string): AppError {
-  return new AppError("invalid", `no shell runs this command: ${JSON.stringify(char)} has no meaning in it`, {
-    hint: "put it in single quotes where it is meant as it is, or give the command as a list of arguments; pipes, redirections, variables and several commands at once there are none",
+  return new AppError("invalid", `${JSON.stringify(char)} is not supported: no shell runs this command`, {
+    hint: "put it in single quotes, or pass the command as a list of arguments; pipes, redirections, variables and several commands are not supported",
   });
 }
 

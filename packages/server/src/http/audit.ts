@@ -22,7 +22,7 @@ const filters = z.strictObject({
   actor: z.string().max(128).optional(),
   type: z.string().max(128).optional(),
   run_id: z.string().max(64).optional(),
-  text: z.string().min(1).max(256).optional().describe("in type, actor or detail"),
+  text: z.string().min(1).max(256).optional().describe("only entries with this text in type, actor or detail"),
   from: z.iso.datetime({ offset: true }).optional(),
   to: z.iso.datetime({ offset: true }).optional(),
   all_namespaces: writtenFlag.optional().describe("entries of all namespaces (administrators only)"),
@@ -113,7 +113,7 @@ export function auditRoutes(audit: Audit): Route[] {
         const found = await audit.content(position, principal.namespace);
         if (found === undefined)
           throw new AppError("not_found", `entry ${position} has no content`, {
-            hint: "audit_content keeps that of tool calls, for audit_content_days",
+            hint: "the setting audit_content keeps the content of tool calls, for audit_content_days",
           });
         if (found.kind === "full" && !isAllowed(principal, "unmask")) {
           record({

@@ -13,8 +13,8 @@ const loopbackHosts = ["localhost", "127.0.0.1", "[::1]"];
 export function checkHost(host: string | undefined, allowed: readonly string[]): void {
   const name = /^(\[[0-9a-f:.]+\]|[^:]+)(:\d{1,5})?$/i.exec(host ?? "")?.[1]?.toLowerCase();
   if (name !== undefined && (loopbackHosts.includes(name) || allowed.includes(name))) return;
-  throw new AppError("forbidden", "this host name is not one of this server's", {
-    hint: "call it by localhost, or add the name to the configured hosts",
+  throw new AppError("forbidden", "unknown host name of this server", {
+    hint: "use localhost, or add the name to the setting hosts",
   });
 }
 
@@ -23,8 +23,8 @@ export function checkOrigin(request: FastifyRequest, allowed: readonly string[])
   const { origin, host } = request.headers;
   if (origin === undefined || allowed.includes(origin)) return;
   if (origin === `${request.protocol}://${host}`) return;
-  throw new AppError("forbidden", "pages of another origin may not call this server", {
-    hint: "add the origin to the configured ones",
+  throw new AppError("forbidden", "web pages of this origin cannot call this server", {
+    hint: "add the origin to the setting origins",
   });
 }
 
@@ -47,7 +47,7 @@ function tokenOf(request: FastifyRequest): string | undefined {
   const { "x-api-key": plain, authorization } = request.headers;
   const bearer = authorization === undefined ? undefined : /^Bearer +(\S+)$/i.exec(authorization)?.[1];
   if (authorization !== undefined && bearer === undefined)
-    throw new AppError("unauthenticated", "Authorization takes Bearer and a key");
+    throw new AppError("unauthenticated", "Authorization must be Bearer and an API key");
   const key = Array.isArray(plain) ? plain[0] : plain;
   if (key !== undefined && bearer !== undefined && key !== bearer)
     throw new AppError("unauthenticated", "X-API-Key and Authorization hold different keys");
@@ -58,10 +58,10 @@ function tokenOf(request: FastifyRequest): string | undefined {
 function inNamespace(principal: Principal, named: string | string[] | undefined): Principal {
   if (named === undefined || named === principal.namespace) return principal;
   const namespace = requestHeaders.namespace.safeParse(named);
-  if (!namespace.success) throw new AppError("invalid", "X-Caisson-Namespace is not a name of a namespace");
+  if (!namespace.success) throw new AppError("invalid", "X-Caisson-Namespace is not a valid namespace");
   if (!isAllowed(principal, "administer"))
     throw new AppError("forbidden", "this key belongs to another namespace", {
-      hint: "only a key with the role admin may name one",
+      hint: "only keys with the role admin can select a namespace",
     });
   return { ...principal, namespace: namespace.data };
 }
@@ -70,7 +70,7 @@ function inNamespace(principal: Principal, named: string | string[] | undefined)
 export async function authenticate(request: FastifyRequest, keyring: Keyring): Promise<Principal> {
   const token = tokenOf(request);
   if (token === undefined)
-    throw new AppError("unauthenticated", "this takes an API key", {
+    throw new AppError("unauthenticated", "missing API key", {
       hint: "send it in X-API-Key or Authorization: Bearer",
     });
   return inNamespace(await keyring.authenticate(token), request.headers["x-caisson-namespace"]);
@@ -82,5 +82,5 @@ export function readPriority(given: string | string[] | undefined): { priority?:
   const priority = requestHeaders.priority.safeParse(given);
   if (priority.success) return { priority: priority.data };
   const { min, max } = queueLimits.priority;
-  throw new AppError("invalid", `X-Caisson-Priority takes a whole number from ${min} to ${max}`);
+  throw new AppError("invalid", `X-Caisson-Priority must be a whole number from ${min} to ${max}`);
 }

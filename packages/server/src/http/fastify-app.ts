@@ -84,7 +84,7 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
 }
 
 function noRoute({ method }: FastifyRequest, allow: string): HttpError {
-  if (allow === "") return new HttpError(404, "not_found", "there is nothing at this path", { hint: "GET /docs" });
+  if (allow === "") return new HttpError(404, "not_found", "unknown path", { hint: "GET /docs" });
   return new HttpError(405, "unsupported", `${method} is not for this path`, { headers: { allow } });
 }
 

@@ -34,8 +34,8 @@ export class HeldBodies {
     const before = this.#ofNamespaces.of(namespace);
     const share = (httpLimits.heldBytes - (this.#all - before)) / 2;
     if (this.#ofKeys.of(id) + bytes > httpLimits.heldBytesPerKey || before + bytes > share)
-      throw new AppError("limit_exceeded", "too many large requests are under way", {
-        hint: "wait for the answers to earlier ones",
+      throw new AppError("limit_exceeded", "too many large requests at once", {
+        hint: "wait for the responses to earlier requests",
         retryAfterMs: 1_000,
       });
     this.#count({ id, namespace }, bytes);

@@ -112,7 +112,7 @@ export function imageRoutes({ images, imageBuilds: builds, oci }: ImageRoutePart
       method: "DELETE",
       path: one,
       tag,
-      summary: "Deletes an image, or ends its making; refused while a sandbox has it for its root",
+      summary: "Deletes an image, or cancels its build; refused while a sandbox uses it",
       scope: "administer",
       audit: "fleet",
       params: imageId,

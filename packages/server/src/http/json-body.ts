@@ -81,5 +81,5 @@ function isJson(type: string | undefined): boolean {
 }
 
 function tooLarge({ bytes }: BodyLimits): AppError {
-  return new AppError("too_large", `the body has more than ${bytes} bytes`);
+  return new AppError("too_large", `the body is too large (limit: ${bytes} bytes)`);
 }

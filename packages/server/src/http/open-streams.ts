@@ -35,5 +35,5 @@ export class OpenStreams {
 }
 
 function tooMany(message: string): AppError {
-  return new AppError("limit_exceeded", message, { hint: "close those that are not read", retryAfterMs: 1_000 });
+  return new AppError("limit_exceeded", message, { hint: "close streams that are not read", retryAfterMs: 1_000 });
 }

@@ -16,9 +16,9 @@ export function parseRequest(route: Route, params: unknown, query: unknown, body
 function parseBody(route: Route, body: unknown): unknown {
   if (route.body === undefined) {
     if (body === undefined || body === null || isEmpty(body)) return undefined;
-    throw new AppError("invalid", "this takes no body");
+    throw new AppError("invalid", "this request takes no body");
   }
-  if (body === undefined && !route.bodyOptional) throw new AppError("invalid", "this takes a JSON body");
+  if (body === undefined && !route.bodyOptional) throw new AppError("invalid", "missing JSON body");
   return parsePart(route.body, body === undefined ? {} : body, "body");
 }
 
@@ -28,7 +28,7 @@ function isEmpty(body: unknown): boolean {
 
 function refuseAny(query: unknown): undefined {
   const [name] = Object.keys((query as Record<string, unknown> | null) ?? {});
-  if (name !== undefined) throw new AppError("invalid", `query: '${name.slice(0, 60)}' is not known here`);
+  if (name !== undefined) throw new AppError("invalid", `query: unknown parameter '${name.slice(0, 60)}'`);
   return undefined;
 }
 

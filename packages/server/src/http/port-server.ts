@@ -135,8 +135,8 @@ export class PortServer {
   #place(request: IncomingMessage): Place {
     const place = placeOf(request.headers.host, this.#parts.domain);
     if (place !== undefined) return place;
-    throw new AppError("not_found", "this is no name of a sandbox's port", {
-      hint: `${portHost({ sandboxId: "SANDBOX", port: 8000 }, this.#parts.domain)} would be one`,
+    throw new AppError("not_found", "this host name is not a port of a sandbox", {
+      hint: `${portHost({ sandboxId: "SANDBOX", port: 8000 }, this.#parts.domain)} is an example`,
     });
   }
 
@@ -207,15 +207,15 @@ export class PortServer {
 
 /** The same for what is not there and for what may not be seen. */
 function refused(): AppError {
-  return new AppError("forbidden", "this port is not open to you", {
-    hint: "ask for a link: caisson ports link SANDBOX PORT",
+  return new AppError("forbidden", "this port requires a link or an API key", {
+    hint: "create a link: caisson ports link SANDBOX PORT",
   });
 }
 
 /** A page of another origin must not open a socket with this one's cookie. */
 function checkSameOrigin({ headers: { origin, host } }: IncomingMessage): void {
   if (origin === undefined || URL.parse(origin)?.host === host) return;
-  throw new AppError("forbidden", "pages of another origin may not open a WebSocket here");
+  throw new AppError("forbidden", "web pages of another origin cannot open a WebSocket here");
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {

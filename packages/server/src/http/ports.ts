@@ -108,10 +108,10 @@ export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
       handler: async ({ caller, params: { id }, body, record }) => {
         await fleet.get(caller, id);
         const url = urlOf(id, body.port);
-        if (url === null) throw new AppError("unsupported", "nothing listens here for browsers");
+        if (url === null) throw new AppError("unsupported", "this daemon has no address for ports in browsers");
         if (desk.visibilityOf(id, body.port) === "private")
           throw new AppError("conflict", `port ${body.port} is private`, {
-            hint: `an operator opens it: caisson ports set ${id} ${body.port} token`,
+            hint: `an operator can open it: caisson ports set ${id} ${body.port} token`,
           });
         const expiresAtMs = Date.now() + body.expires_in_seconds * 1000;
         const { id: keyId, namespace } = caller.principal;

@@ -28,7 +28,11 @@ describe("an error of the HTTP library", () => {
   it.each([[early], [errorOf({ code: "ECONNRESET" })], [new DOMException("aborted", "AbortError")]])(
     "that comes of a client which went away is not logged: %s",
     (error) => {
-      expect(seen(error, true)).toMatchObject({ code: "timeout", message: "the client went away", logged: [] });
+      expect(seen(error, true)).toMatchObject({
+        code: "timeout",
+        message: "the client closed the connection",
+        logged: [],
+      });
     },
   );
 

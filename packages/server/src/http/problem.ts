@@ -89,7 +89,7 @@ export interface Context {
 /** Refusals of Fastify before a route is reached, in our words. */
 const frameworkErrors: Readonly<Record<string, () => AppError>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => new NotTaken(),
-  FST_ERR_BAD_URL: () => new AppError("invalid", "the path is not a valid one"),
+  FST_ERR_BAD_URL: () => new AppError("invalid", "the path is not valid"),
   FST_ERR_MAX_PARAM_LENGTH: () => new AppError("invalid", "the path is too long"),
 };
 
@@ -117,11 +117,11 @@ function toAppError(error: unknown, gone: boolean): AppError {
   const known = frameworkErrors[String(code)];
   if (known !== undefined) return known();
   if (gone && (endedByClient.has(String(code)) || name === "AbortError"))
-    return new AppError("timeout", "the client went away", { cause: error });
+    return new AppError("timeout", "the client closed the connection", { cause: error });
   if (String(code).startsWith("HPE_")) return new AppError("invalid", "the body is not HTTP", { cause: error });
   if (String(code).startsWith("FST_") && typeof statusCode === "number" && statusCode >= 400 && statusCode < 500)
     return new HttpError(statusCode, codeOf[statusCode] ?? "invalid", messageOf(error), { cause: error });
-  return new AppError("internal", "something went wrong here that is not your doing", { cause: error });
+  return new AppError("internal", "internal error; the daemon's log has the details", { cause: error });
 }
 
 /** The same error for a log, with the request that it belongs to. */

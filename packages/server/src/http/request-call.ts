@@ -49,7 +49,8 @@ export class RequestCall implements Call<unknown, unknown, unknown> {
     caller: Caller | undefined,
     parts: CallParts,
   ) {
-    if (route.scope !== null && caller === undefined) throw new AppError("unauthenticated", "nobody was let in");
+    if (route.scope !== null && caller === undefined)
+      throw new AppError("unauthenticated", "the caller is not authenticated");
     const { "*": path, ...named } = request.params as Record<string, string>;
     const given = route.raw === undefined ? request.body : bodyPieces(request.body);
     const { params, query, body } = parseRequest(
@@ -128,7 +129,7 @@ class Gone {
     const source = reply?.raw ?? this.#request.raw.socket;
     const end = () => {
       if (reply === undefined || !reply.raw.writableFinished)
-        controller.abort(new AppError("timeout", "the client went away"));
+        controller.abort(new AppError("timeout", "the client closed the connection"));
     };
     if (source.destroyed) end();
     else source.once("close", end);

@@ -166,7 +166,7 @@ async function readAll(body: unknown): Promise<Buffer> {
       bytes += piece.length;
       pieces.push(piece);
       if (bytes > secretLimits.valueBytes.max)
-        throw new AppError("too_large", `a secret has at most ${secretLimits.valueBytes.max} bytes`);
+        throw new AppError("too_large", `the secret is too large (limit: ${secretLimits.valueBytes.max} bytes)`);
     }
     return Buffer.concat(pieces);
   } finally {

@@ -54,8 +54,8 @@ export function setupRoutes({ keyring, links }: SetupParts): Route[] {
       },
       handler: async ({ query: { token }, request, requestId }) => {
         if (links.redeem(token) === undefined)
-          throw new AppError("forbidden", "this link was used already, or its time is over", {
-            hint: "the administrator's key is in the file admin-key of the data folder",
+          throw new AppError("forbidden", "this link is expired or already used", {
+            hint: "the administrator key is in the file admin-key of the data folder",
           });
         const name = "one-time link";
         const by = {

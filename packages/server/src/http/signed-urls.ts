@@ -52,7 +52,7 @@ export function signedUrlRoutes({ fleet, keyring, journal, streams }: SignedUrlP
     const found = signer.open(call.params.pass, method);
     const principal = await keyring.principalOf(found.keyId);
     if (principal === undefined || !isAllowed(principal, method === "PUT" ? "use" : "read"))
-      throw new AppError("forbidden", "this URL is not valid any more");
+      throw new AppError("forbidden", "this signed URL is no longer valid");
     journal.requireRoom({ ...principal, namespace: found.namespace });
     signer.use(found);
     const done: Happening[] = [];

@@ -37,8 +37,8 @@ export function skillRoutes(fleet: Fleet<Sandbox>, skills: Skills): Route[] {
       raw: ["application/x-tar", "application/gzip", "*/*"],
       bodyBytes: skillLimits.uploadBytes,
       responses: {
-        201: { description: "a new one; a version that has other files is refused with 409", schema: skill },
-        200: { description: "the same files were there already", schema: skill },
+        201: { description: "the new skill; an existing version with other files is refused with 409", schema: skill },
+        200: { description: "the skill; the same files were already stored", schema: skill },
       },
       handler: async ({ caller, body, openStream }) => {
         const release = openStream();

@@ -63,7 +63,7 @@ export function templateRoutes({ templates, templateBuilds: builds }: TemplateRo
       method: "DELETE",
       path: one,
       tag,
-      summary: "Deletes a template, or ends its making; refused while a sandbox lies on its files",
+      summary: "Deletes a template, or cancels its build; refused while a sandbox uses its files",
       scope: "operate",
       audit: "fleet",
       params: templateId,

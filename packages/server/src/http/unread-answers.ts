@@ -59,8 +59,8 @@ function sizeOf(responses: Iterable<Response>): number {
 }
 
 export function tooMuchUnread(): AppError {
-  return new AppError("limit_exceeded", "too much that was answered has not been read", {
-    hint: "read the answers to earlier requests; what this one asked for was done, but its result is not kept",
+  return new AppError("limit_exceeded", "too many unread responses", {
+    hint: "read the responses to earlier requests; this request was executed, but its result is lost",
     retryAfterMs: 1_000,
   });
 }

@@ -17,7 +17,7 @@ export class Upload implements AsyncIterable<Uint8Array> {
     for await (const piece of this.#pieces ?? []) {
       this.#sizeBytes += piece.length;
       if (this.#sizeBytes > this.#mostBytes)
-        throw new AppError("too_large", `the body is past ${this.#mostBytes} bytes`);
+        throw new AppError("too_large", `the body is too large (limit: ${this.#mostBytes} bytes)`);
       this.#hash.update(piece);
       yield piece;
     }

@@ -6,5 +6,5 @@ import { isAllowed } from "../core/scope.ts";
 export function visibleNamespace(principal: Principal, all: boolean | undefined): string | undefined {
   if (!all) return principal.namespace;
   if (isAllowed(principal, "administer")) return undefined;
-  throw new AppError("forbidden", "only an administrator may look into all namespaces");
+  throw new AppError("forbidden", "only administrators can use all namespaces");
 }

@@ -64,7 +64,7 @@ export function webhookRoutes(webhooks: Webhooks, sender: WebhookSender): Route[
     const found = await webhooks.get(id);
     if (found?.namespace !== namespace)
       throw new AppError("not_found", `unknown webhook ${id}`, {
-        hint: "caisson webhook list lists those of the namespace",
+        hint: "caisson webhook list lists webhooks",
       });
     return found;
   };

@@ -59,7 +59,7 @@ export class Keyring {
 
   /** A token that was made elsewhere becomes a key; one that is a key already stays what it is. */
   async adopt(token: string, request: KeyRequest, by: Caller | "system" = "system"): Promise<ApiKey> {
-    if (!looksLikeKey(token)) throw new AppError("invalid", "this is not an API key");
+    if (!looksLikeKey(token)) throw new AppError("invalid", "not an API key");
     const hash = hashToken(token);
     const present = await this.#keys.byHash(hash);
     if (present !== undefined) return present;
@@ -125,7 +125,8 @@ export class Keyring {
   /** Guessing is slow for everybody together; keys that are remembered do not notice. */
   async #lookUp(hash: string): Promise<ApiKey | undefined> {
     const waitMs = this.#lookups.take("all");
-    if (waitMs > 0) throw new AppError("limit_exceeded", "too many unknown keys", { retryAfterMs: waitMs });
+    if (waitMs > 0)
+      throw new AppError("limit_exceeded", "too many requests with unknown API keys", { retryAfterMs: waitMs });
     return this.#keys.byHash(hash);
   }
 
@@ -146,9 +147,13 @@ export class Keyring {
   async #checkRoom(namespace: string): Promise<void> {
     const living = (await this.#keys.list(namespace)).filter((key) => this.#lives(key));
     if (living.length >= identityLimits.keysPerNamespace)
-      throw new AppError("limit_exceeded", `more than ${identityLimits.keysPerNamespace} keys in one namespace`, {
-        hint: "revoke those that are not needed any more",
-      });
+      throw new AppError(
+        "limit_exceeded",
+        `too many API keys in the namespace (limit: ${identityLimits.keysPerNamespace})`,
+        {
+          hint: "revoke unused keys: caisson keys list, caisson keys rm ID",
+        },
+      );
   }
 }
 
@@ -158,7 +163,7 @@ function toPrincipal({ id, name, namespace, role }: ApiKey): Principal {
 
 /** The same for every reason: a caller without a key learns nothing about keys. */
 function unknownKey(): AppError {
-  return new AppError("unauthenticated", "this API key is not known, or no longer", {
+  return new AppError("unauthenticated", "unknown, revoked or expired API key", {
     hint: "send a valid key in X-API-Key or Authorization: Bearer",
   });
 }

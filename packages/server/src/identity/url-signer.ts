@@ -71,5 +71,5 @@ export class UrlSigner {
 }
 
 function refused(): AppError {
-  return new AppError("forbidden", "this URL is not valid, was used, or its time is over");
+  return new AppError("forbidden", "this signed URL is invalid, expired or already used");
 }

@@ -91,7 +91,7 @@ function checkSources({ apt, registries }: BuildParts, spec: ImageSpec): void {
   ];
   const problem = problems.find((one) => typeof one === "string");
   if (typeof problem === "string")
-    throw new AppError("unsupported", problem, { hint: "An operator configures it for the daemon." });
+    throw new AppError("unsupported", problem, { hint: "an operator must configure it on the daemon's machine" });
 }
 
 async function packageTree(parts: BuildParts, builder: Builder, spec: ImageSpec, progress: Progress): Promise<void> {

@@ -96,7 +96,7 @@ describe("an image on its first use", () => {
         hint: expect.stringContaining("caisson image log"),
       },
       ...{
-        message: "the image tools is being made (debian: index)",
+        message: "the image tools is being built (debian: index)",
         details: { image: "tools", step: "debian: index" },
       },
     });
@@ -130,7 +130,7 @@ describe("an image on its first use", () => {
 
   it("rests after a failure, which everybody who asks is told", async () => {
     const { firstUse, asked, end } = madeUp();
-    const failed = { code: "unavailable", message: "the image tools could not be made: debian: index: no" };
+    const failed = { code: "unavailable", message: "cannot build the image tools: debian: index: no" };
     const first = expect(firstUse.ensure(agent, "tools")).rejects.toMatchObject(failed);
     await vi.advanceTimersByTimeAsync(1);
     end("failed");
@@ -165,7 +165,7 @@ describe("an image on its first use", () => {
 
   it("[S97] rests by each of its names after a build that failed", async () => {
     const { firstUse, asked, end } = madeUp();
-    const failed = { message: "the image tools could not be made: debian: index: no" };
+    const failed = { message: "cannot build the image tools: debian: index: no" };
     const first = expect(firstUse.ensure(agent, "tools")).rejects.toMatchObject(failed);
     await vi.advanceTimersByTimeAsync(1);
     end("failed");

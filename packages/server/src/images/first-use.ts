@@ -76,7 +76,8 @@ export class FirstUse {
     await builds.settled(id);
     const record = images.byId(id);
     if (record?.state === "ready") this.#failures.delete(key);
-    else this.#remember(key, image, failedImage(image, record?.error ?? "it was deleted", firstUseLimits.restMs));
+    else
+      this.#remember(key, image, failedImage(image, record?.error ?? "the image was deleted", firstUseLimits.restMs));
   }
 
   #remember(key: string, image: string, error: unknown): void {
@@ -99,14 +100,14 @@ export class FirstUse {
       if (id !== undefined) await before(signal, this.#settled(caller, image, id, signal));
       record = id === undefined ? undefined : images.byId(id);
       if (id !== undefined && record?.state !== "building" && record?.state !== "ready")
-        throw failedImage(image, record?.error ?? "it was deleted", firstUseLimits.restMs);
+        throw failedImage(image, record?.error ?? "the image was deleted", firstUseLimits.restMs);
     } finally {
       clearTimeout(timer);
     }
     caller.gone?.throwIfAborted();
     if (record?.state === "ready") return;
-    throw new AppError("unavailable", `the image ${image} is being made (${record?.step ?? "it waits for its turn"})`, {
-      hint: `ask again later, or wait for it with: caisson image log ${image}`,
+    throw new AppError("unavailable", `the image ${image} is being built (${record?.step ?? "waiting to start"})`, {
+      hint: `try again later, or follow the build: caisson image log ${image}`,
       retryAfterMs: firstUseLimits.retryMs,
       details: { image, step: record?.step ?? null },
     });
@@ -141,8 +142,8 @@ function resting({ code, message, hint, details }: AppError, restMs: number): Ap
 }
 
 function failedImage(image: string, why: string, restMs: number): AppError {
-  return new AppError("unavailable", `the image ${image} could not be made: ${why}`, {
-    hint: `caisson image log ${image} has all that was said; an administrator tries again with caisson image import`,
+  return new AppError("unavailable", `cannot build the image ${image}: ${why}`, {
+    hint: `caisson image log ${image} prints the build log; an administrator can retry with caisson image import`,
     retryAfterMs: restMs,
     details: { image },
   });

@@ -99,7 +99,7 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
     const { images } = this.#parts;
     const entry = images.entryOf(name);
     if (entry === undefined)
-      throw new AppError("not_found", `the catalogue has no ${JSON.stringify(name).slice(0, 80)}`, {
+      throw new AppError("not_found", `unknown image of the catalogue ${JSON.stringify(name).slice(0, 80)}`, {
         hint: `it has ${images.catalogue.map(({ spec }) => spec.name).join(", ")}`,
       });
     return this.#importSpec(caller, entry.spec, "catalogue");
@@ -123,8 +123,8 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
     const { images } = this.#parts;
     const isOurs = images.catalogue.some(({ spec }) => isCalled(spec));
     if (!isOurs && !images.list().some((one) => one.source !== "oci" && isCalled(one))) return;
-    throw new AppError("conflict", `the image calls itself ${name}, which is the name of one that is made here`, {
-      hint: "give it a name",
+    throw new AppError("conflict", `the name ${name} in the image belongs to an image of the catalogue`, {
+      hint: "set another name",
     });
   }
 
@@ -288,7 +288,7 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
     const { images } = this.#parts;
     const { id, name } = images.get(image);
     const build = this.#builds.get(id);
-    build?.abort.abort(new AppError("conflict", "it was deleted"));
+    build?.abort.abort(new AppError("conflict", "the image was deleted"));
     await build?.done;
     const { layerId = null } = images.byId(id) ?? {};
     if (layerId !== null) {
@@ -302,10 +302,10 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
   async #checkUnused(name: string, layerId: LayerId): Promise<void> {
     const uses = (await this.#parts.layers.list()).find(({ id }) => id === layerId)?.uses ?? 0;
     if (this.#parts.needed().includes(layerId))
-      throw new AppError("conflict", `a template is made of the image ${name}`, { hint: "delete that first" });
+      throw new AppError("conflict", `the image ${name} is used by a template`, { hint: "delete the template first" });
     if (uses === 0) return;
     throw new AppError("conflict", `the image ${name} is in use by ${uses} sandboxes`, {
-      hint: "destroy them first",
+      hint: "destroy the sandboxes first",
       details: { uses },
     });
   }
@@ -322,7 +322,7 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const builds = [...this.#builds.values()];
-    for (const { abort } of builds) abort.abort(new AppError("unavailable", "the daemon ends"));
+    for (const { abort } of builds) abort.abort(new AppError("unavailable", "the daemon is shutting down"));
     for (const { done } of builds) await done.catch((error: unknown) => this.#parts.onError(messageOf(error)));
   }
 }

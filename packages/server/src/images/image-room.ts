@@ -33,5 +33,7 @@ export class ImageRoom {
 }
 
 function full(what: string): AppError {
-  return new AppError("limit_exceeded", what, { hint: "an administrator can delete some: caisson image rm" });
+  return new AppError("limit_exceeded", what, {
+    hint: "an administrator can delete unused images: caisson image rm IMAGE",
+  });
 }

@@ -29,7 +29,7 @@ export class Images {
     for (const record of (await parts.records.list()).reverse()) {
       images.#records.set(record.id, { ...record, aliases: images.#aliasesOf(record) });
       if (record.state !== "building") continue;
-      const error = explainFailure(record.step, new AppError("unavailable", "the daemon ended while it was made"));
+      const error = explainFailure(record.step, new AppError("unavailable", "the daemon ended during the build"));
       await images.change(record.id, { state: "failed", error });
     }
     return images;

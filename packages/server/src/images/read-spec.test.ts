@@ -15,7 +15,7 @@ describe("the specification of an image", () => {
   });
 
   it.each<[string, string, number, string]>([
-    ["is no YAML", "name: [a", 1, ""],
+    ["not valid YAML", "name: [a", 1, ""],
     ["is a list", "- a\n", 1, "expected object"],
     ["has no name", "debian: [jq]\n", 1, "name"],
     ["has an unknown key", "name: a\ndebian: []\nentry: x\n", 3, 'no key "entry"; there are name, description'],

@@ -73,7 +73,7 @@ const spec = z.strictObject({
 /** Refused with the line that is wrong. */
 export async function readSpec(text: string): Promise<ImageSpec> {
   if (Buffer.byteLength(text) > buildLimits.specBytes)
-    throw new AppError("too_large", `a specification has at most ${buildLimits.specBytes} bytes`);
+    throw new AppError("too_large", `the specification is too large (limit: ${buildLimits.specBytes} bytes)`);
   const { default: yaml } = await import("yaml"); // few bring images
   const why = whyNotYaml(text, yaml, buildLimits.specYaml);
   if (why !== undefined) throw new AppError("invalid", `the specification is refused: ${why}`);

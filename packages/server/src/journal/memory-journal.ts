@@ -33,8 +33,8 @@ export class MemoryJournal implements Events {
 
   subscribe(listener: EventListener, filter: EventFilter = {}): () => void {
     if (this.#listeners.size >= eventLimits.listeners)
-      throw new AppError("limit_exceeded", `more than ${eventLimits.listeners} listeners`, {
-        hint: "end subscriptions that are not needed any more",
+      throw new AppError("limit_exceeded", `too many listeners (limit: ${eventLimits.listeners})`, {
+        hint: "end unused subscriptions",
       });
     const entry = { filter, listener };
     this.#listeners.add(entry);

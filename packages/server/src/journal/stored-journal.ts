@@ -114,8 +114,8 @@ export class StoredJournal implements Journal, AsyncDisposable {
 
   read(filter: EventFilter = {}, after?: Position): EventReader {
     if (this.#readers >= journalLimits.readers)
-      throw new AppError("limit_exceeded", `more than ${journalLimits.readers} readers of events`, {
-        hint: "end those that are not needed any more",
+      throw new AppError("limit_exceeded", `too many readers of events (limit: ${journalLimits.readers})`, {
+        hint: "close unused event streams",
         retryAfterMs: journalLimits.retryMs,
       });
     this.#readers++;
@@ -155,9 +155,13 @@ export class StoredJournal implements Journal, AsyncDisposable {
 
   #enterStore(): () => void {
     if (this.#catchingUp >= journalLimits.catchingUp)
-      throw new AppError("limit_exceeded", `${journalLimits.catchingUp} readers catch up on older events already`, {
-        retryAfterMs: journalLimits.retryMs,
-      });
+      throw new AppError(
+        "limit_exceeded",
+        `too many readers of older events at once (limit: ${journalLimits.catchingUp})`,
+        {
+          retryAfterMs: journalLimits.retryMs,
+        },
+      );
     this.#catchingUp++;
     return () => this.#catchingUp--;
   }

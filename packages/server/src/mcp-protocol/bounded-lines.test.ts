@@ -22,5 +22,5 @@ it("a message over standard input without an end ends it", async () => {
   using lines = boundedLines(input, () => undefined);
   const told = text(lines);
   input.write("x".repeat(mcpLimits.messageBytes + 1));
-  await expect(told).rejects.toThrow(`more than ${mcpLimits.messageBytes} bytes`);
+  await expect(told).rejects.toThrow(`limit: ${mcpLimits.messageBytes} bytes`);
 });

@@ -14,6 +14,6 @@ export function toAuthInfo(caller: Caller): AuthInfo {
 
 export function callerOf({ http }: ServerContext): Caller {
   const caller = http?.authInfo?.extra?.caller as Caller | undefined;
-  if (caller === undefined) throw new AppError("unauthenticated", "nobody was let in");
+  if (caller === undefined) throw new AppError("unauthenticated", "the caller is not authenticated");
   return caller;
 }

@@ -13,7 +13,7 @@ export function checkMessage(body: unknown, checkArguments: (given: unknown) => 
 
 function check(message: unknown, checkArguments: (given: unknown) => void): void {
   const { names } = mcpLimits;
-  const tooMany = () => new AppError("too_large", `a message has ${names} names at most`);
+  const tooMany = () => new AppError("too_large", `too many names in the message (limit: ${names})`);
   if (hasMoreNames(message, names)) throw tooMany();
   if (!isNames(message)) return;
   const { params, ...outer } = message;

@@ -23,7 +23,7 @@ export function takeSubscriptions({ server }: McpServer, caller: Caller, follow:
   if (server.getCapabilities().resources?.subscribe === true) {
     server.setRequestHandler("resources/subscribe", async ({ params: { uri } }) => {
       if (!ends.has(uri) && ends.size + opening >= mcpLimits.subscriptionsPerSession)
-        throw new AppError("limit_exceeded", "too many resources are subscribed to: unsubscribe from some");
+        throw new AppError("limit_exceeded", "too many subscribed resources: unsubscribe from some");
       opening += 1;
       const end = await follow(caller, uri).finally(() => {
         opening -= 1;

@@ -61,7 +61,7 @@ export class LegacySessions implements AsyncDisposable {
     }
     const session = this.#sessions.get(id);
     if (session === undefined || ownerOf(session.caller) !== ownerOf(caller))
-      return refuse(404, -32_001, "there is no such session; initialize opens another");
+      return refuse(404, -32_001, "unknown session; send initialize to open a new one");
     session.inUse += 1;
     const done = () => {
       session.inUse -= 1;

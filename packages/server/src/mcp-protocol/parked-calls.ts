@@ -32,7 +32,7 @@ export class ParkedCalls<Run extends Parkable> implements Disposable {
     const id = randomId(18, "base64url");
     const timer = setTimeout(() => {
       this.#parked.delete(id);
-      void parked.run.lose(new AppError("timeout", "nobody came back with an answer"));
+      void parked.run.lose(new AppError("timeout", "the client sent no answer in time"));
     }, mcpLimits.parkedMs).unref();
     this.#parked.set(id, { ...parked, timer });
     return id;
@@ -42,8 +42,8 @@ export class ParkedCalls<Run extends Parkable> implements Disposable {
   take(id: string, owner: string, call: string): ParkedCall<Run> {
     const parked = this.#parked.get(id);
     if (parked === undefined || parked.owner !== owner || parked.call !== call)
-      throw new AppError("conflict", "there is no such call that waits for an answer", {
-        hint: "it was answered, or its time is over: call the tool again",
+      throw new AppError("conflict", "no such call waits for an answer", {
+        hint: "it was answered or expired: call the tool again",
       });
     clearTimeout(parked.timer);
     this.#parked.delete(id);

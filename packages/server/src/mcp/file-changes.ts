@@ -33,7 +33,7 @@ export class FileChanges implements AsyncDisposable {
   async follow(caller: Caller, uri: string): Promise<() => void> {
     const { session, path } = readWorkspaceUri(uri);
     const record = await findSession({ caller, parts: this.#parts }, session);
-    if (record === undefined) throw new AppError("not_found", "there is no such session");
+    if (record === undefined) throw new AppError("not_found", "unknown session");
     const { namespace } = caller.principal;
     this.#count(namespace, 1);
     const watched = this.#watched.get(record.id) ?? this.#open(caller, record.id);
@@ -59,7 +59,7 @@ export class FileChanges implements AsyncDisposable {
     const own = (this.#followed.get(namespace) ?? 0) + more;
     const all = [...this.#followed.values()].reduce((sum, one) => sum + one, more);
     if (more > 0 && (own > mcpLimits.subscriptionsPerNamespace || all > mcpLimits.subscriptions))
-      throw new AppError("limit_exceeded", "too many files are subscribed to", { hint: "unsubscribe from some" });
+      throw new AppError("limit_exceeded", "too many subscribed files", { hint: "unsubscribe from some" });
     if (own > 0) this.#followed.set(namespace, own);
     else this.#followed.delete(namespace);
   }

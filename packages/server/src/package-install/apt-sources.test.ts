@@ -72,9 +72,9 @@ describe("what apt is configured for on this machine", () => {
   });
 
   it.each([
-    ["has credentials in it", "deb http://me:secret@a.example/ x main\n", "has credentials for a.example"],
+    ["has credentials in it", "deb http://me:secret@a.example/ x main\n", "contains credentials for a.example"],
     ["lies on this machine", "deb file:/srv/debian x main\n", "sandboxes have no file"],
-    ["is the sandbox itself", "deb http://localhost/ x main\n", "no sandbox can reach"],
+    ["is the sandbox itself", "deb http://localhost/ x main\n", "sandboxes cannot reach"],
   ])("leaves out a source that %s, and says so", async (_why, line, left) => {
     const alone = await read({ "/etc/apt/sources.list": line });
     expect(alone).toMatchObject({ files: [], hosts: [], problem: "apt has no sources on this machine" });

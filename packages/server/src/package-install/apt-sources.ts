@@ -50,7 +50,7 @@ export async function readAptSources(host: AptHost, lines: readonly string[] = [
 function readLine(line: string): AptEntry[] {
   const found = readListFile(line);
   if (found.length > 0) return found;
-  throw new AppError("invalid", `images.apt: ${JSON.stringify(line.slice(0, 200))} is no line of sources.list`, {
+  throw new AppError("invalid", `images.apt: ${JSON.stringify(line.slice(0, 200))} is not a line of sources.list`, {
     hint: "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://mirror.example/debian trixie main",
   });
 }
@@ -124,7 +124,7 @@ class AptReader {
     const [, list] = /^mirror\+file:(?:\/\/)?(\/.*)$/.exec(uri) ?? [];
     if (list !== undefined) {
       const [first] = ((await this.#text(list)) ?? "").split("\n").filter((line) => /^https?:/.test(line));
-      if (first === undefined) throw new AppError("unsupported", `apt's list of mirrors names none`);
+      if (first === undefined) throw new AppError("unsupported", "apt's mirror list is empty");
       return this.#place1(first.trim().split(/\s+/)[0] ?? "");
     }
     if (!/^https?:/.test(uri))
@@ -169,10 +169,7 @@ class AptReader {
     if (!/^https?:/.test(value)) return; // DIRECT
     const { hostname, port, protocol, username } = new URL(value);
     if (username !== "")
-      throw new AppError(
-        "unsupported",
-        "apt's proxy on this machine asks for credentials, and those do not go into sandboxes",
-      );
+      throw new AppError("unsupported", "apt's proxy on this machine requires credentials, which sandboxes do not get");
     this.#sources.addRule({
       host: hostname,
       port: Number(port || (protocol === "https:" ? 443 : 80)),

@@ -36,7 +36,7 @@ describe("a package to install", () => {
       ],
     ],
   ] as const)("of %s is no option, path, URL or repository", (manager, names) => {
-    for (const name of names) expect(() => check(manager, name), name).toThrow("is no package");
+    for (const name of names) expect(() => check(manager, name), name).toThrow("is not a");
   });
 
   it("[EXE-10] has one version where policy says so", () => {
@@ -54,8 +54,8 @@ describe("a package to install", () => {
     expect(() => lock("pip", "requirements.txt")).not.toThrow();
     expect(() => lock("npm", "web/package-lock.json")).not.toThrow();
     expect(() => lock("npm", "web/package.json")).toThrow("package-lock.json");
-    expect(() => lock("pip", "../x")).toThrow("no path");
-    expect(() => lock("pip", "requirements.txt", ["a==1"])).toThrow("no packages");
-    expect(() => checkRequest({ manager: "pip", packages: [] }, false)).toThrow("name a package");
+    expect(() => lock("pip", "../x")).toThrow("not a path");
+    expect(() => lock("pip", "requirements.txt", ["a==1"])).toThrow("exclude each other");
+    expect(() => checkRequest({ manager: "pip", packages: [] }, false)).toThrow("missing packages");
   });
 });

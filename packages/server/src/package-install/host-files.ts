@@ -25,7 +25,7 @@ async function readCertificates(path: string): Promise<string | undefined> {
   const { certificateBytes } = packageLimits;
   const text = await readStart(path, certificateBytes + 1);
   if (text === undefined || Buffer.byteLength(text) <= certificateBytes) return text;
-  throw new AppError("unsupported", `certificates of a registry have at most ${certificateBytes} bytes`);
+  throw new AppError("unsupported", `the certificates of a registry are too large (limit: ${certificateBytes} bytes)`);
 }
 
 /** This machine's own, for whoever runs this and has these variables. */

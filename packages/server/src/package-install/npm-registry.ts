@@ -49,7 +49,7 @@ function checkSecrets(settings: ReadonlyMap<string, string>, { hosts }: Sources)
     if (of === undefined || hosts.some(({ host }) => host === of))
       throw new AppError(
         "unsupported",
-        "the configuration of npm on this machine has credentials for its registry, and those do not go into sandboxes",
+        "npm on this machine uses credentials for its registry, which sandboxes do not get",
       );
   }
 }

@@ -63,7 +63,9 @@ export class Packages {
     checkRequest(request, mustPin);
     const registry = (await registries())[request.manager];
     if (registry.problem !== null)
-      throw new AppError("unsupported", registry.problem, { hint: "An operator configures it for the daemon." });
+      throw new AppError("unsupported", registry.problem, {
+        hint: "an operator must configure it on the daemon's machine",
+      });
     const keepsFiles = this.#parts.keepsFiles && registry.keepsFiles;
     const command = commandOf(request, registry, keepsFiles);
     const { signal } = request;
@@ -85,7 +87,9 @@ export class Packages {
   /** Two at once in one workspace would undo each other. */
   async #alone<T>(sandboxId: string, act: () => Promise<T>): Promise<T> {
     if (this.#busy.has(sandboxId))
-      throw new AppError("conflict", `packages are being installed in ${sandboxId}`, { hint: "Wait for that." });
+      throw new AppError("conflict", `packages are being installed in ${sandboxId}`, {
+        hint: "wait for the other installation to end",
+      });
     this.#busy.add(sandboxId);
     try {
       return await act();

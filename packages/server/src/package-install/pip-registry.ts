@@ -13,7 +13,7 @@ const plain = ["no-index", "only-binary", "no-binary", "prefer-binary", "require
 export async function pipRegistry(host: HostFiles): Promise<Registry> {
   const settings = await readSettings(host);
   if (settings.has("client-cert"))
-    throw new AppError("unsupported", "pip has a key of its own on this machine, and that does not go into sandboxes");
+    throw new AppError("unsupported", "pip on this machine uses a client key, which sandboxes do not get");
   const sources = new Sources("pip", host);
   const builtIn = await host.builtIn("pip");
   const index = settings.get("index-url") ?? builtIn?.url;

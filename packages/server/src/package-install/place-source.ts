@@ -28,17 +28,17 @@ export class Sources {
     try {
       url = new URL(text);
     } catch {
-      throw this.#refuse("names a place that is no URL");
+      throw this.#refuse("contains an address that is not a URL");
     }
     if (url.protocol === "file:") return `file://${this.#folder(fileURLToPath(url))}`;
     if (url.username !== "" || url.password !== "")
-      throw this.#refuse(`has credentials for ${url.hostname}, and those do not go into sandboxes`);
+      throw this.#refuse(`contains credentials for ${url.hostname}, which sandboxes do not get`);
     this.addHost(url);
     return text;
   }
 
   addHost({ protocol, hostname, port }: Pick<URL, "protocol" | "hostname" | "port">): void {
-    if (protocol !== "https:" && protocol !== "http:") throw this.#refuse(`names a place by ${protocol}`);
+    if (protocol !== "https:" && protocol !== "http:") throw this.#refuse(`uses the unsupported protocol ${protocol}`);
     const host = hostname.replace(/^\[|\]$/g, "");
     const isSecure = protocol === "https:";
     const checked = isSecure && isIP(host) !== 0 ? "tcp" : isSecure ? "tls" : "http";
@@ -49,21 +49,22 @@ export class Sources {
     try {
       this.#keep(this.#check(rule));
     } catch (error) {
-      if (error instanceof AppError) throw this.#refuse(`names a place that no sandbox can reach: ${error.message}`);
+      if (error instanceof AppError)
+        throw this.#refuse(`contains an address that sandboxes cannot reach: ${error.message}`);
       throw error;
     }
   }
 
   #keep(rule: RuleDraft): void {
     if (this.hosts.some(({ host, port }) => host === rule.host && port === rule.port)) return;
-    if (this.hosts.length >= packageLimits.registries) throw this.#refuse("names too many places");
+    if (this.hosts.length >= packageLimits.registries) throw this.#refuse("contains too many addresses");
     this.hosts.push(rule);
   }
 
   #folder(source: string): string {
     const known = this.folders.find((folder) => folder.source === source);
     if (known !== undefined) return known.path;
-    if (this.folders.length >= packageLimits.folders) throw this.#refuse("names too many folders");
+    if (this.folders.length >= packageLimits.folders) throw this.#refuse("contains too many folders");
     const path = `${inside}/${this.#manager}-${this.folders.length}`;
     this.folders.push({ source, path });
     return path;

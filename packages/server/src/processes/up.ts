@@ -215,7 +215,7 @@ async function vaultKeys({ settings }: Configuration, { vaultKeys }: GivenSecret
   const limits = { timeoutMs: secretLimits.keyCommandMs, outputBytes: secretLimits.keyFileBytes };
   const { code, output } = await runProcess(program, args, limits);
   if (code !== 0) throw new AppError("unavailable", `vault_key_command: ${program} exited with ${code}`);
-  return { keys: output, place: "what vault_key_command prints" };
+  return { keys: output, place: "the output of vault_key_command" };
 }
 
 async function findUser(log: UpOptions["log"]): Promise<ServiceUser> {

@@ -161,7 +161,7 @@ export class OciImages {
     try {
       const text = value.toString("utf8").trim();
       if (!/^[^:\n]+:[^\n]+$/.test(text))
-        throw new AppError("invalid", `the secret ${credentials} holds no USER:PASSWORD`);
+        throw new AppError("invalid", `the secret ${credentials} is not USER:PASSWORD`);
       return text;
     } finally {
       value.fill(0);
@@ -191,8 +191,8 @@ function checkName(name: string): string {
     !/^[a-z0-9][a-z0-9._/:@-]*$/.test(name) ||
     name === "host"
   )
-    throw new AppError("invalid", `${JSON.stringify(name.slice(0, 80))} is no name for an image`, {
-      hint: "give it one: small letters, digits and . _ - / : @",
+    throw new AppError("invalid", `${JSON.stringify(name.slice(0, 80))} is not a valid image name`, {
+      hint: "set a name of lowercase letters, digits and . _ - / : @",
     });
   return name;
 }

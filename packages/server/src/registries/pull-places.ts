@@ -9,7 +9,7 @@ const placePattern = /^([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?(\/[a-z0-9._-]
 export function readPullPlace(text: string): string {
   const place = text.toLowerCase();
   if (placePattern.test(place) && /[.:]|^localhost$/.test(place.split("/")[0] ?? "")) return place;
-  throw new AppError("invalid", `images.pull: ${JSON.stringify(text.slice(0, 200))} names no registry`, {
+  throw new AppError("invalid", `images.pull: ${JSON.stringify(text.slice(0, 200))} is not a registry or repository`, {
     hint: "docker.io, docker.io/library/python, ghcr.io/owner, registry.example.com:5000",
   });
 }

@@ -5,7 +5,7 @@ import { refuseImage } from "./refusal.ts";
 
 /** The pieces of an answer; one that says nothing for too long is over. */
 export async function* livelyPieces(body: Readable): AsyncGenerator<Buffer> {
-  const late = () => body.destroy(new AppError("timeout", "the registry says nothing any more"));
+  const late = () => body.destroy(new AppError("timeout", "the registry stopped responding"));
   let timer = setTimeout(late, registryLimits.answerMs);
   try {
     for await (const piece of body as AsyncIterable<Buffer>) {
@@ -15,7 +15,9 @@ export async function* livelyPieces(body: Readable): AsyncGenerator<Buffer> {
     }
   } catch (error) {
     if (error instanceof AppError) throw error;
-    throw new AppError("unavailable", `the registry ended its answer early: ${messageOf(error)}`, { cause: error });
+    throw new AppError("unavailable", `the registry sent an incomplete response: ${messageOf(error)}`, {
+      cause: error,
+    });
   } finally {
     clearTimeout(timer);
     body.destroy();

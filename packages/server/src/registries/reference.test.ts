@@ -39,6 +39,6 @@ describe("a reference", () => {
     "http://ghcr.io/x",
     `${"a/".repeat(300)}b`,
   ])("%j names none", (text) => {
-    expect(() => parseReference(text)).toThrow("names no image");
+    expect(() => parseReference(text)).toThrow("is not an image reference");
   });
 });

@@ -23,12 +23,12 @@ const usual = { name: "docker.io", registry: "registry-1.docker.io" } as const;
 /** As everybody writes them: `debian:12` is `docker.io/library/debian:12`. */
 export function parseReference(text: string): Reference {
   const wrong = (why: string) =>
-    new AppError("invalid", `${JSON.stringify(text.slice(0, 200))} names no image: ${why}`, {
+    new AppError("invalid", `${JSON.stringify(text.slice(0, 200))} is not an image reference: ${why}`, {
       hint: "debian:12, ghcr.io/owner/name:tag, localhost:5000/name@sha256:…",
     });
   if (text.length > ociLimits.referenceCharacters) throw wrong("it is too long");
   const [name = "", digest, ...more] = text.split("@");
-  if (more.length > 0 || (digest !== undefined && !digestPattern.test(digest))) throw wrong("its digest is none");
+  if (more.length > 0 || (digest !== undefined && !digestPattern.test(digest))) throw wrong("the digest is invalid");
   const slash = name.indexOf("/");
   const first = slash < 0 ? "" : name.slice(0, slash);
   const hasHost = /[.:]|^localhost$/.test(first);
@@ -36,11 +36,11 @@ export function parseReference(text: string): Reference {
   const colon = rest.lastIndexOf(":");
   const tag = colon < 0 ? null : rest.slice(colon + 1);
   const path = colon < 0 ? rest : rest.slice(0, colon);
-  if (tag !== null && !tagPattern.test(tag)) throw wrong("its tag is none");
+  if (tag !== null && !tagPattern.test(tag)) throw wrong("the tag is invalid");
   const host = hasHost ? first.toLowerCase() : usual.name;
-  if (!hostPattern.test(host)) throw wrong("its registry is none");
+  if (!hostPattern.test(host)) throw wrong("the registry is invalid");
   const repository = host === usual.name && !path.includes("/") ? `library/${path}` : path;
-  if (!repositoryPattern.test(repository) || repository.length > 255) throw wrong("its name is none");
+  if (!repositoryPattern.test(repository) || repository.length > 255) throw wrong("the name is invalid");
   return {
     registry: host === usual.name ? usual.registry : host,
     repository,

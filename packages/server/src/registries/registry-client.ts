@@ -81,7 +81,7 @@ export class RegistryClient {
       throw unavailable(registry, "it sends on to nowhere");
     const next = new URL(location, at);
     if (at.protocol === "https:" && next.protocol !== "https:")
-      throw new AppError("forbidden", `${registry} sends on to ${next.host}, without TLS`);
+      throw new AppError("forbidden", `${registry} redirects to ${next.host} without TLS`);
     return next;
   }
 
@@ -119,10 +119,10 @@ export class RegistryClient {
     const { reference, credentials } = this.#parts;
     const name = `${reference.registry}/${reference.repository}`;
     if (credentials === null)
-      return new AppError("forbidden", `${name} is not open to everybody, or is not there`, {
-        hint: "name a secret that holds USER:PASSWORD as its credentials",
+      return new AppError("forbidden", `${name} requires credentials or does not exist`, {
+        hint: "set credentials to the name of a secret that holds USER:PASSWORD",
       });
-    return new AppError("forbidden", `${name} does not take these credentials, or is not there`);
+    return new AppError("forbidden", `${name} refuses these credentials or does not exist`);
   }
 
   #good(answer: ErrandAnswer): ErrandAnswer {
@@ -132,7 +132,7 @@ export class RegistryClient {
     const { registry, repository, tag, digest } = this.#parts.reference;
     if (status === 401 || status === 403) throw this.#closed();
     if (status === 404) throw new AppError("not_found", `${registry} has no ${repository}:${digest ?? tag}`);
-    throw unavailable(registry, `it answers ${status}`);
+    throw unavailable(registry, `status ${status}`);
   }
 }
 
@@ -157,5 +157,5 @@ function tokenIn(body: Buffer, host: string): string {
 }
 
 function unavailable(registry: string, why: string): AppError {
-  return new AppError("unavailable", `${registry} cannot be used: ${why}`);
+  return new AppError("unavailable", `cannot use the registry ${registry}: ${why}`);
 }

@@ -47,9 +47,9 @@ export class Staging implements AsyncDisposable {
     this.#lookedAtBytes = this.#bytes;
     const { bavail, bsize } = await statfs(this.#folder);
     if (bavail * bsize >= ociLimits.reserveBytes + ociLimits.checkBytes) return;
-    throw new AppError("limit_exceeded", "the disk has no room for this image", {
+    throw new AppError("limit_exceeded", "not enough disk space for this image", {
       details: { errno: "ENOSPC" },
-      hint: "free some room where the daemon keeps its data",
+      hint: "free space on the disk of the daemon's data folder",
     });
   }
 

@@ -65,7 +65,10 @@ export class ArtifactKeeper {
     const { perNamespace, namespaceBytes } = keptArtifactLimits;
     const usage = await records.usage(namespace);
     if (usage.count >= perNamespace)
-      throw new AppError("limit_exceeded", `the namespace keeps artifacts of ${perNamespace} sandboxes already`);
+      throw new AppError(
+        "limit_exceeded",
+        `too many sandboxes with kept artifacts in the namespace (limit: ${perNamespace})`,
+      );
     await using session = blobs.begin();
     const budget = { left: Math.min(limits.storageBytes, namespaceBytes - usage.totalBytes) };
     const entries: TreeEntry[] = [];
@@ -74,7 +77,7 @@ export class ArtifactKeeper {
     entries.sort((one, other) => comparePaths(one.path, other.path));
     const manifest = await writeManifest(session, entries);
     await session.commit();
-    if (isLate()) throw new AppError("timeout", "the artifacts came too late");
+    if (isLate()) throw new AppError("timeout", "the artifacts could not be read in time");
     const now = clock.wallMs();
     const totalBytes = entries.reduce((sum, { size }) => sum + size, 0);
     const times = { createdAtMs: now, expiresAtMs: now + keepArtifactsMs };
@@ -99,7 +102,7 @@ export class ArtifactKeeper {
     const wanted = toBytes(path);
     for await (const entry of readManifest(this.#parts.blobs, manifest))
       if (entry.path === wanted) return { sizeBytes: entry.size, bytes: this.#bytes(caller, id, entry.chunks) };
-    throw new AppError("not_found", `no artifact of sandbox ${id} is called '${path.slice(0, 256)}'`);
+    throw new AppError("not_found", `sandbox ${id} has no artifact '${path.slice(0, 256)}'`);
   }
 
   /** Whose time is over meanwhile stays until they are read. */
@@ -138,8 +141,8 @@ export class ArtifactKeeper {
   async #get(caller: Caller, id: string): Promise<KeptArtifacts> {
     const kept = await this.#parts.records.get(id);
     if (kept === undefined || kept.namespace !== caller.principal.namespace || this.#isOver(kept))
-      throw new AppError("not_found", `no artifacts are kept of sandbox ${id.slice(0, 64)}`, {
-        hint: "they are kept once it is destroyed, where it was created with keep_artifacts_seconds, and for so long",
+      throw new AppError("not_found", `no kept artifacts of sandbox ${id.slice(0, 64)}`, {
+        hint: "artifacts are kept after a sandbox is destroyed, for the keep_artifacts_seconds that it was created with",
       });
     return kept;
   }
@@ -153,7 +156,7 @@ export class ArtifactKeeper {
 async function listFiles(files: Sandbox["files"]): Promise<FileInfo[]> {
   const plain = (await listOutput(files)).filter(({ name }) => !name.includes("\ufffd"));
   if (plain.length > keptArtifactLimits.files)
-    throw new AppError("limit_exceeded", `more than ${keptArtifactLimits.files} files of output`);
+    throw new AppError("limit_exceeded", `too many files in /workspace/output (limit: ${keptArtifactLimits.files})`);
   return plain;
 }
 
@@ -193,7 +196,7 @@ async function storeFile(
 }
 
 function tooMuch(): AppError {
-  return new AppError("limit_exceeded", "the artifacts are more than may be kept");
+  return new AppError("limit_exceeded", "the artifacts are larger than the limit for kept artifacts");
 }
 
 /** As trees have their names: bytes, one to a character. */

@@ -33,10 +33,11 @@ export class Artifacts {
   async list(): Promise<Artifact[]> {
     const files = await listOutput(this.#sandbox.files);
     if (files.length > artifactLimits.files)
-      throw new AppError("limit_exceeded", `more than ${artifactLimits.files} files of output`);
+      throw new AppError("limit_exceeded", `too many files in /workspace/output (limit: ${artifactLimits.files})`);
     // Two names that are not text can read the same, and neither leads back to its file.
     const odd = files.find((info) => info.name.includes("\ufffd"));
-    if (odd !== undefined) throw new AppError("invalid", `the output has a file whose name is not text: ${odd.name}`);
+    if (odd !== undefined)
+      throw new AppError("invalid", `a file name in /workspace/output is not valid text: ${odd.name}`);
     const artifacts: Artifact[] = [];
     // A sparse file is larger than what it takes.
     let left = this.#sandbox.limits.storageBytes;
@@ -51,7 +52,7 @@ export class Artifacts {
   /** One of them with its content. */
   async read(path: string): Promise<ArtifactContent> {
     if (path.split("/").some((part) => part === "" || part === "." || part === ".."))
-      throw new AppError("invalid", `'${path}' is not a path of an artifact`);
+      throw new AppError("invalid", `'${path}' is not the path of an artifact`);
     const chunks: Buffer[] = [];
     const artifact = await this.#hash(path, artifactLimits.contentBytes, (chunk) => chunks.push(Buffer.from(chunk)));
     return { ...artifact, content_base64: Buffer.concat(chunks).toString("base64") };
@@ -70,7 +71,7 @@ export class Artifacts {
     let size = 0;
     for await (const chunk of this.#sandbox.files.read(`${folder}/${path}`)) {
       size += chunk.length;
-      if (size > mostBytes) throw new AppError("too_large", `the output '${path}' is past ${mostBytes} bytes`);
+      if (size > mostBytes) throw new AppError("too_large", `the artifact '${path}' is larger than ${mostBytes} bytes`);
       hash.update(chunk);
       take?.(chunk);
     }

@@ -92,7 +92,7 @@ export class CodeContext implements ContextInfo, AsyncDisposable {
 
   async start(): Promise<void> {
     const kernel = await Kernel.start(this.#sandbox, this.#options, () => this.#current ?? this.#idle);
-    if (this.#disposed) kernel.kill("the context was disposed of");
+    if (this.#disposed) kernel.kill("the context was deleted");
     this.#follow(kernel);
   }
 
@@ -137,10 +137,10 @@ export class CodeContext implements ContextInfo, AsyncDisposable {
     const { what } = command;
     const judged = "code" in what ? { language: what.language, limits: {}, ...what.context, id: this.id } : undefined;
     if (!isDeepStrictEqual(judged, { language: this.language, ...this.use }))
-      throw new AppError("conflict", `the context ${this.id} has been replaced by another`);
+      throw new AppError("conflict", `context ${this.id} was replaced by another one`);
     const request = toCodeRun(this.#sandbox, command, io);
     if (this.#queue.length >= contextLimits.queuedRuns)
-      throw new AppError("limit_exceeded", `more than ${contextLimits.queuedRuns} runs wait for this context`);
+      throw new AppError("limit_exceeded", `too many runs wait for this context (limit: ${contextLimits.queuedRuns})`);
     const gate = Promise.withResolvers<ContextRunResult>();
     this.#queue.push({ request, gate });
     this.#work();
@@ -168,7 +168,7 @@ export class CodeContext implements ContextInfo, AsyncDisposable {
     this.#disposed = true;
     this.#forget();
     this.#refuseWaiting("the context was disposed of before this run began");
-    await this.#stop("the context was disposed of");
+    await this.#stop("the context was deleted");
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -221,9 +221,9 @@ export class CodeContext implements ContextInfo, AsyncDisposable {
   }
 
   #gone(): AppError {
-    if (this.#disposed) return new AppError("conflict", "the context was disposed of");
+    if (this.#disposed) return new AppError("conflict", "the context was deleted");
     return new AppError("conflict", `the context has ended: ${this.#end?.reason ?? "it was never started"}`, {
-      hint: "restart it, and run again what made its variables",
+      hint: "restart it, and run the code that sets its variables again",
     });
   }
 }

@@ -28,7 +28,7 @@ export interface CodeRun extends ContextIo, Pick<RunLimits, "timeoutMs" | "cpuTi
 
 export function toCodeRun(sandbox: LimitingSandbox, command: Command, io: ContextIo): CodeRun {
   const { id, what, stdin } = command;
-  if (!("code" in what) || stdin === "stream") throw new AppError("internal", "this command is no code for a context");
+  if (!("code" in what) || stdin === "stream") throw new AppError("internal", "not code for a context");
   const { timeoutMs, cpuTimeMs, outputBytes } = limitsOf(sandbox, command);
   return { id, code: what.code, ...(stdin && { stdin }), timeoutMs, cpuTimeMs, outputBytes, ...io };
 }

@@ -46,12 +46,12 @@ export class Contexts {
   async createFor(command: Command): Promise<CodeContext> {
     const options = contextOptionsOf(command);
     if (!contextLanguages.includes(options.language))
-      throw new AppError("invalid", `there are no contexts for '${options.language}'`, {
+      throw new AppError("invalid", `unsupported context language '${options.language}'`, {
         hint: `languages: ${contextLanguages.join(", ")}`,
       });
     checkBackground(this.#sandbox.background, "code contexts: they live on between runs");
     if (this.#contexts.size >= contextLimits.contexts)
-      throw new AppError("limit_exceeded", `more than ${contextLimits.contexts} contexts in one sandbox`);
+      throw new AppError("limit_exceeded", `too many contexts in the sandbox (limit: ${contextLimits.contexts})`);
     const id = `${options.language}-${this.#next++}`;
     const context = new CodeContext(id, this.#sandbox, options, () => this.#contexts.delete(id));
     this.#contexts.set(id, context);

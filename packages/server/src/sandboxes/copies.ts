@@ -43,8 +43,8 @@ export class Copies {
     checkRange(count, forkLimits.copies, "count", String);
     checkRange(atOnce, forkLimits.atOnce, "atOnce", String);
     if (original.listeners && !this.#parts.listeners)
-      throw new AppError("forbidden", "its programs may listen, which policy refuses now", {
-        hint: "start it again, or copy its files alone",
+      throw new AppError("forbidden", "its programs may listen on ports, which policy now refuses", {
+        hint: "restart it, or copy only its files",
         details: { unsaveable: true },
       });
     const engine = await this.#parts.open(original.engine);
@@ -117,8 +117,8 @@ export class Copies {
 async function checkRunning(copy: Sandbox, { allowed }: SandboxParts["background"]): Promise<Sandbox> {
   if (allowed || !runsInBackground(copy)) return copy;
   await copy.destroy();
-  throw new AppError("forbidden", "policy lets nothing run in the background, which something does in what was saved", {
-    hint: "policy.background allows it",
+  throw new AppError("forbidden", "policy refuses background processes, and the saved memory contains one", {
+    hint: "the setting policy.background allows them",
     details: { unsaveable: true },
   });
 }

@@ -5,7 +5,7 @@ import { topFolders } from "../core/top-folders.ts";
 const names = new Map(Object.entries(constants.errno).map(([name, number]) => [number, name]));
 
 const meanings: Record<string, { code: ErrorCode; text: string }> = {
-  ENOENT: { code: "not_found", text: "there is no such file or folder" },
+  ENOENT: { code: "not_found", text: "no such file or folder" },
   ENOTDIR: { code: "invalid", text: "a part of the path is not a folder" },
   EISDIR: { code: "invalid", text: "it is a folder" },
   ENXIO: { code: "invalid", text: "it is not a regular file" },

@@ -31,7 +31,7 @@ export function parseRow(bytes: Buffer): Row | undefined {
   const targetSize = bytes.readUInt32LE(8);
   if (nameSize === endMark) return { info: undefined, size: rowBytes };
   if (nameSize > sandboxLimits.pathBytes || targetSize > sandboxLimits.pathBytes)
-    throw new AppError("unavailable", "the sandbox sent a file row that cannot be");
+    throw new AppError("unavailable", "invalid file list from the sandbox");
   const size = rowBytes + nameSize + targetSize;
   if (bytes.length < size) return undefined;
   const mode = bytes.readUInt32LE(0);

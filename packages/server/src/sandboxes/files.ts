@@ -17,7 +17,7 @@ import { watchFolder } from "./watch.ts";
 import { settle, workerOutput } from "./worker-output.ts";
 
 function checkPath(path: string): string {
-  if (path.includes("\0")) throw new AppError("invalid", "the path holds a NUL");
+  if (path.includes("\0")) throw new AppError("invalid", "the path contains a NUL byte");
   if (Buffer.byteLength(path) >= sandboxLimits.pathBytes)
     throw new AppError("invalid", `the path is longer than ${sandboxLimits.pathBytes} bytes`);
   return path;
@@ -92,13 +92,13 @@ export class WireFiles implements SandboxFiles {
 
   async list(path: string, options: { recursive?: boolean } = {}): Promise<FileInfo[]> {
     const { rows, whole } = await this.#rows("list", { path: checkPath(path), recursive: options.recursive ?? false });
-    if (!whole) throw new AppError("unavailable", `${path}: the sandbox did not end its list`);
+    if (!whole) throw new AppError("unavailable", `${path}: the sandbox did not finish the list`);
     return rows;
   }
 
   async stat(path: string): Promise<FileInfo> {
     const [info] = (await this.#rows("stat", { path: checkPath(path) })).rows;
-    if (info === undefined) throw new AppError("unavailable", `${path}: the sandbox told nothing of it`);
+    if (info === undefined) throw new AppError("unavailable", `${path}: no answer from the sandbox`);
     return info;
   }
 
@@ -155,7 +155,7 @@ export class WireFiles implements SandboxFiles {
       try {
         total += chunk.length;
         if (total > sandboxLimits.listBytes)
-          throw new AppError("too_large", `${spec.path}: a listing past ${sandboxLimits.listBytes} bytes`);
+          throw new AppError("too_large", `${spec.path}: the list is larger than ${sandboxLimits.listBytes} bytes`);
         rest = Buffer.concat([rest, chunk]); // a copy: the receive buffer is written again
         for (let row = parseRow(rest); row !== undefined; row = parseRow(rest)) {
           if (row.info === undefined) whole = true;

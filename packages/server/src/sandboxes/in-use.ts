@@ -33,8 +33,7 @@ export class InUse {
   }
 
   async leaving<T>(name: string, what: string, act: () => Promise<T>): Promise<T> {
-    if (this.isRead(name))
-      throw new AppError("conflict", `${what} is being read`, { hint: "try again when that is done" });
+    if (this.isRead(name)) throw new AppError("conflict", `${what} is being read`, { hint: "try again later" });
     this.#leaving.add(name);
     try {
       return await act();

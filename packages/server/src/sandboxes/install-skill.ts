@@ -27,7 +27,7 @@ async function entriesOf(files: SandboxFiles, folder: string): Promise<TreeEntry
 
 export function skillMembers(tree: readonly TreeEntry[]): ArchiveMember[] {
   return tree.map(({ type, path, mode, mtimeNs, size, target, chunks }) => {
-    if (type === "unreadable") throw new AppError("internal", "a skill cannot hold what nobody could read");
+    if (type === "unreadable") throw new AppError("internal", "a skill contains an unreadable entry");
     return { member: { type, path, mode, mtimeNs, size, target }, chunks };
   });
 }

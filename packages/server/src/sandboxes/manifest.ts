@@ -50,15 +50,15 @@ function readKey(publicKey: string): KeyObject {
     const key = createPublicKey(publicKey);
     if (key.asymmetricKeyType === "ed25519") return key;
   } catch (cause) {
-    throw new AppError("invalid", "this is not a public key", { cause });
+    throw new AppError("invalid", "not a public key in PEM", { cause });
   }
-  throw new AppError("invalid", "this is not an Ed25519 key");
+  throw new AppError("invalid", "not an Ed25519 key");
 }
 
 /** The manifest, if it is one and the key has signed it. The key must come from elsewhere than the manifest. */
 export function verifyManifest(manifest: unknown, publicKey: string): Manifest {
   const key = readKey(publicKey);
-  if (!isManifest(manifest)) throw new AppError("invalid", "this is not a manifest");
+  if (!isManifest(manifest)) throw new AppError("invalid", "not a manifest");
   const signature = Buffer.from(manifest.signature, "base64");
   if (!verify(null, payloadOf(manifest), key, signature))
     throw new AppError("forbidden", "the manifest is not signed by this key");
@@ -68,9 +68,9 @@ export function verifyManifest(manifest: unknown, publicKey: string): Manifest {
 /** Whether a file is byte for byte what a signed manifest says of its path. */
 export function verifyFile(manifest: unknown, publicKey: string, path: string, content: Uint8Array): Artifact {
   const artifact = verifyManifest(manifest, publicKey).files.find((file) => file.path === path);
-  if (artifact === undefined) throw new AppError("not_found", `the manifest does not name '${path}'`);
+  if (artifact === undefined) throw new AppError("not_found", `the manifest does not list '${path}'`);
   const sha256 = createHash("sha256").update(content).digest("hex");
   if (content.length !== artifact.size_bytes || sha256 !== artifact.sha256)
-    throw new AppError("conflict", `'${path}' is not the file that was signed`);
+    throw new AppError("conflict", `'${path}' differs from the signed file`);
   return artifact;
 }

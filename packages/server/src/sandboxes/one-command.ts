@@ -93,4 +93,4 @@ function toContextIo({ onOutput, signal }: RunIo): ContextIo {
   return { listeners: { stdout: to("stdout"), stderr: to("stderr") }, ...(signal && { signal }) };
 }
 
-const notSuch = (what: string) => new AppError("internal", `this command is no ${what}`);
+const notSuch = (what: string) => new AppError("internal", `the command is not ${what}`);

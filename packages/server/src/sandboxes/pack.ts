@@ -60,7 +60,7 @@ class PackedFolder implements Told<Buffer, PackSummary> {
       if (cut > 0) yield Buffer.from(chunk.subarray(0, cut));
     }
     if (!held.subarray(-endMark.length).equals(endMark) || held.length !== trailerBytes)
-      throw new AppError("unavailable", `${this.#path}: the sandbox sent no whole archive`);
+      throw new AppError("unavailable", `${this.#path}: incomplete archive from the sandbox`);
     this.summary = parseTrailer(held);
   }
 }

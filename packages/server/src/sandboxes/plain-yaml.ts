@@ -27,7 +27,7 @@ export async function parsePlainYaml(
     logLevel: "silent",
   });
   const [problem] = document.errors;
-  if (problem !== undefined) throw refuse(`it is no YAML: ${problem.message.slice(0, 200)}`);
-  if (!yaml.isMap(document.contents)) throw refuse("it holds no fields");
+  if (problem !== undefined) throw refuse(`not valid YAML: ${problem.message.slice(0, 200)}`);
+  if (!yaml.isMap(document.contents)) throw refuse("it has no fields");
   return document;
 }

@@ -62,7 +62,10 @@ export class PortDesk implements Disposable {
     await fleet.get(caller, sandboxId);
     const known = this.#shared.get(sandboxId);
     if (visibility !== "private" && known?.has(port) !== true && (known?.size ?? 0) >= portLimits.shared)
-      throw new AppError("limit_exceeded", `sandbox ${sandboxId} shares ${portLimits.shared} ports already`);
+      throw new AppError(
+        "limit_exceeded",
+        `too many shared ports of sandbox ${sandboxId} (limit: ${portLimits.shared})`,
+      );
     await journal.record({ type: "port.shared", by: caller, sandboxId, data: { port, visibility } }, (within) =>
       records.put(shared, within),
     );

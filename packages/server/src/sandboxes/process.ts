@@ -261,6 +261,6 @@ export class BackgroundProcess implements SandboxProcess {
 }
 
 function checkOffset(offset: number): number {
-  if (!Number.isSafeInteger(offset) || offset < 0) throw new AppError("invalid", `${offset} is not an offset`);
+  if (!Number.isSafeInteger(offset) || offset < 0) throw new AppError("invalid", `invalid offset ${offset}`);
   return offset;
 }

@@ -183,9 +183,13 @@ export class Processes implements SandboxProcesses {
   #checkRoom(): void {
     const running = [...this.#known.values()].filter((process) => process.running).length;
     if (running + this.#starting >= processLimits.processes)
-      throw new AppError("limit_exceeded", `${processLimits.processes} processes are running in this sandbox`, {
-        hint: "end one of them first",
-      });
+      throw new AppError(
+        "limit_exceeded",
+        `too many background processes in the sandbox (limit: ${processLimits.processes})`,
+        {
+          hint: "end one first: caisson kill SANDBOX PROCESS",
+        },
+      );
   }
 
   /** Only once a start has succeeded: one that is refused costs nobody anything. */

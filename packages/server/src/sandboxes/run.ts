@@ -19,7 +19,7 @@ export function notStarted(errno: number, { shell, arguments: words = [], folder
   if (shell !== true) return errorOfErrno(errno, `cannot run '${words[0] ?? ""}' in ${folder}`);
   const { code, message, details } = errorOfErrno(errno, `cannot run /bin/bash or /bin/sh in ${folder}`);
   return new AppError(code, message, {
-    hint: "where the image has no shell, or the folder is not there: give a list of words, or another cwd",
+    hint: "the image may have no shell, or the folder may not exist: pass the command as a list, or set another cwd",
     ...(details === undefined ? {} : { details }),
   });
 }
@@ -50,8 +50,8 @@ async function describeEnd(
 /** Under gVisor the memory limit's last guard takes the whole sandbox (SBX-07); the caller is told when it was that. */
 export async function tellLoss(sandbox: Sandbox, error: unknown): Promise<never> {
   if (!(error instanceof AppError) || !error.details?.sandbox_lost || !(await sandbox.oomKilled())) throw error;
-  throw new AppError("limit_exceeded", "out of memory: the sandbox is lost", {
-    hint: `its memory limit was ${showBytes(sandbox.limits.memoryBytes)}`,
+  throw new AppError("limit_exceeded", "out of memory: the sandbox was lost", {
+    hint: `create one with more memory than ${showBytes(sandbox.limits.memoryBytes)}`,
     details: { sandbox_lost: true, oom_killed: true },
     cause: error,
   });

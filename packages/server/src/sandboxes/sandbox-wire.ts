@@ -130,7 +130,7 @@ export class SandboxWire implements Wire {
   #usable(): Wire {
     this.checkNotPaused();
     if (this.#inner === undefined || this.#reason !== undefined)
-      throw new AppError("unavailable", `the sandbox is lost: ${this.#reason ?? "it was never reached"}`, {
+      throw new AppError("unavailable", `the sandbox is lost: ${this.#reason ?? "no connection to it"}`, {
         details: { sandbox_lost: true },
       });
     return this.#inner;

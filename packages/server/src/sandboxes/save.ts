@@ -37,9 +37,9 @@ export async function saveSandbox<T>(parts: SaveParts, options: SaveOptions<T>):
   const { id, wire, contexts, engine } = parts;
   const { use, meanwhile } = options;
   if (contexts.list().some((context) => context.ended === undefined && !context.idle))
-    throw new AppError("conflict", "a code context runs code", { hint: "wait for it, or interrupt it" });
+    throw new AppError("conflict", "a code context is running code", { hint: "wait until it ends, or interrupt it" });
   try {
-    if (!(await wire.still())) throw new AppError("conflict", `sandbox ${id} does not answer, or stands still`);
+    if (!(await wire.still())) throw new AppError("conflict", `sandbox ${id} does not respond, or is paused`);
     const checkpoint = await engine.checkpoint(id);
     try {
       await wire.drained();

@@ -54,13 +54,14 @@ export async function scanPacked(
 }
 
 function nonsense(): AppError {
-  return new AppError("unavailable", "the sandbox sent a workspace that cannot be");
+  return new AppError("unavailable", "invalid file list from the sandbox");
 }
 
 function checkSize(entries: number, bytes: number, limits: ScanLimits): void {
   if (entries >= limits.entries)
-    throw new AppError("limit_exceeded", `the workspace holds more than ${limits.entries} names`);
-  if (bytes > limits.bytes) throw new AppError("limit_exceeded", `the workspace holds more than ${limits.bytes} bytes`);
+    throw new AppError("limit_exceeded", `the workspace contains more than ${limits.entries} files and folders`);
+  if (bytes > limits.bytes)
+    throw new AppError("limit_exceeded", `the workspace contains more than ${limits.bytes} bytes`);
 }
 
 /** Strictly, so that no name is there twice; and a name stands in a folder. */

@@ -18,7 +18,7 @@ export interface SearchRow {
 }
 
 export function badRow(): AppError {
-  return new AppError("unavailable", "the sandbox sent a match that cannot be");
+  return new AppError("unavailable", "invalid search result from the sandbox");
 }
 
 /** A row is valid until the next one is read. A piece of a file is unmasked, in one row or several. */
@@ -46,7 +46,7 @@ export async function* searchRows(wire: Wire, spec: StreamSpec): AsyncGenerator<
     }
     rest = Buffer.from(rest); // a copy: the chunk's buffer is written again
   }
-  if (!hasEnded) throw new AppError("unavailable", "the sandbox did not end its search");
+  if (!hasEnded) throw new AppError("unavailable", "the sandbox did not finish the search");
 }
 
 interface RowSize {

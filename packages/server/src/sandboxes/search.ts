@@ -12,14 +12,16 @@ import { badRow, type SearchRow, searchRows } from "./search-rows.ts";
 function specOf(path: string, options: SearchOptions): StreamSpec {
   const { name, text, limit = searchLimits.matches.default } = options;
   const { min, max } = searchLimits.matches;
-  if (name === undefined && text === undefined)
-    throw new AppError("invalid", "a search is by name, by text, or by both");
+  if (name === undefined && text === undefined) throw new AppError("invalid", "missing name or text to search for");
   if (!Number.isSafeInteger(limit) || limit < min || limit > max)
     throw new AppError("invalid", `limit: ${limit} is not between ${min} and ${max}`);
   if (name !== undefined && (name === "" || name.includes("\0") || Buffer.byteLength(name) >= sandboxLimits.pathBytes))
-    throw new AppError("invalid", "the name is empty, too long, or holds a NUL");
+    throw new AppError("invalid", "the name pattern is empty, too long, or contains a NUL byte");
   if (text !== undefined && (text === "" || /[\0\n]/.test(text) || Buffer.byteLength(text) > searchLimits.textBytes))
-    throw new AppError("invalid", `the text is empty, past ${searchLimits.textBytes} bytes, or more than a line`);
+    throw new AppError(
+      "invalid",
+      `the text is empty, longer than ${searchLimits.textBytes} bytes, or more than one line`,
+    );
   return {
     path,
     count: limit,

@@ -36,7 +36,7 @@ describe("the front matter of a skill", () => {
     ["anchors", "x: &a [1]", "anchors"],
     ["aliases", "x: *a", "aliases"],
     ["tags", "x: !!binary aa", "tags"],
-    ["a name twice", "name: b", "no YAML"],
+    ["a name twice", "name: b", "not valid YAML"],
   ])("is refused with %s", async (_, line, says) => {
     await expect(named(line)).rejects.toThrow(says);
   });

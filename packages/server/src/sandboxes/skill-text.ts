@@ -26,7 +26,7 @@ export async function parseSkillText(text: string): Promise<SkillText> {
     throw refuse(
       `its name must be letters, digits, dots, dashes and underscores, at most ${nameCharacters}, and begin with a letter or a digit`,
     );
-  if (isReservedName(name)) throw refuse(`no skill can be called '${name}'`);
+  if (isReservedName(name)) throw refuse(`the name '${name}' is reserved`);
   const description = field("description")?.value;
   if (typeof description !== "string" || description.trim() === "") throw refuse("it has no description");
   if (description.length > descriptionCharacters)

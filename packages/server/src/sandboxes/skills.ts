@@ -54,8 +54,8 @@ export class Skills {
     const { namespace } = caller.principal;
     const { records, sweeper } = this.#parts;
     if ((await records.count(namespace)) >= skillLimits.perNamespace)
-      throw new AppError("limit_exceeded", `the namespace has ${skillLimits.perNamespace} skills already`, {
-        hint: "delete some first",
+      throw new AppError("limit_exceeded", `too many skills in the namespace (limit: ${skillLimits.perNamespace})`, {
+        hint: "delete unused skills first: caisson skill rm SKILL",
       });
     try {
       return await this.#store(caller, archive);
@@ -104,8 +104,8 @@ export class Skills {
   async #sameFiles({ namespace, id, name, version }: SkillRecord): Promise<SkillRecord> {
     const record = await this.#parts.records.get(namespace, id);
     if (record === undefined)
-      throw new AppError("conflict", `${name}@${version} is stored already, with other files`, {
-        hint: "give it another version in SKILL.md, or delete that one first",
+      throw new AppError("conflict", `skill ${name}@${version} already exists with other files`, {
+        hint: "set another version in SKILL.md, or delete the existing skill first",
       });
     return record;
   }
@@ -133,7 +133,7 @@ export class Skills {
       "id" in asked ? [await records.get(namespace, asked.id)] : await records.list({ namespace, ...asked, limit: 1 });
     if (record === undefined || this.#inUse.isLeaving(keyOf(record)))
       throw new AppError("not_found", `unknown skill ${reference.slice(0, 129)}`, {
-        hint: "caisson skill list lists those of the namespace",
+        hint: "caisson skill list lists skills",
       });
     return record;
   }
@@ -150,7 +150,7 @@ export class Skills {
       (one) => one.type === "file" && shownPath(one.path) === path,
     );
     if (entry === undefined)
-      throw new AppError("not_found", `the skill ${record.name} has no file '${path.slice(0, 256)}'`);
+      throw new AppError("not_found", `skill ${record.name} has no file '${path.slice(0, 256)}'`);
     return { record, sizeBytes: entry.size, bytes: this.#bytes(caller, record, entry.chunks) };
   }
 
@@ -167,8 +167,8 @@ export class Skills {
     const { id, name, version, namespace } = record;
     const { records, journal, sweeper } = this.#parts;
     if (reference === name && (await records.list({ namespace, name, limit: 2 })).length > 1)
-      throw new AppError("conflict", `there are several versions of ${name}`, {
-        hint: `name one, as ${name}@${version}`,
+      throw new AppError("conflict", `several versions of skill ${name} exist`, {
+        hint: `name one, such as ${name}@${version}`,
       });
     await this.#inUse.leaving(keyOf(record), `the skill ${name}`, async () => {
       const data = { skill_id: id, name, version };
@@ -182,13 +182,13 @@ export class Skills {
   /** All are known, or none is installed. Into /workspace/skills/NAME; an older version makes room. */
   async install(caller: Caller, workspace: Workspace, references: readonly string[]): Promise<InstallOutcome> {
     if (references.length > skillLimits.installed)
-      throw new AppError("invalid", `at most ${skillLimits.installed} skills are installed by one call`);
+      throw new AppError("invalid", `too many skills (limit: ${skillLimits.installed} per call)`);
     const records = new Map<string, SkillRecord>();
     for (const reference of new Set(references)) {
       const record = await this.get(caller, reference);
       const other = records.get(record.name);
       if (other !== undefined && other.id !== record.id)
-        throw new AppError("invalid", `two versions of ${record.name} cannot be in one sandbox`);
+        throw new AppError("invalid", `cannot install two versions of skill ${record.name} in one sandbox`);
       records.set(record.name, record);
     }
     return this.#inTurn(workspace, () => this.#installAll(caller, workspace, [...records.values()]));
@@ -276,7 +276,10 @@ async function* bounded(archive: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
   for await (const piece of archive) {
     bytes += piece.length;
     if (bytes > skillLimits.uploadBytes)
-      throw new AppError("too_large", `a skill's archive has at most ${skillLimits.uploadBytes} bytes`);
+      throw new AppError(
+        "too_large",
+        `the archive of the skill is too large (limit: ${skillLimits.uploadBytes} bytes)`,
+      );
     yield piece;
   }
 }

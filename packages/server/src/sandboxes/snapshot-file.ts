@@ -20,7 +20,7 @@ export async function findSnapshotFile(blobs: Blobs, manifest: string, path: str
     if (entry.type !== "hard-link") throw noContent(path, entry);
     wanted = shownPath(entry.target);
   }
-  throw new AppError("internal", "a hard link of a snapshot leads to another");
+  throw new AppError("internal", "a hard link in a snapshot points to another hard link");
 }
 
 async function findEntry(blobs: Blobs, manifest: string, path: string): Promise<TreeEntry | undefined> {
@@ -34,7 +34,7 @@ function noContent(path: string, { type, target }: TreeEntry): AppError {
     link: `a link to '${shownPath(target).slice(0, 256)}'`,
     unreadable: "a file that the sandbox's user could not read",
   }[type as "directory" | "link" | "unreadable"];
-  return new AppError("invalid", `'${path.slice(0, 256)}' is ${what} in this snapshot, and has no content`);
+  return new AppError("invalid", `'${path.slice(0, 256)}' is ${what} in this snapshot and has no content`);
 }
 
 /** The bytes of a file from offset on, all unless a length is given. */

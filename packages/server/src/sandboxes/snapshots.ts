@@ -52,7 +52,10 @@ export class Snapshots {
   async create(caller: Caller, workspace: Workspace, description = ""): Promise<SnapshotRecord> {
     const { namespace } = caller.principal;
     if (description.length > snapshotLimits.descriptionCharacters)
-      throw new AppError("invalid", `a description has at most ${snapshotLimits.descriptionCharacters} characters`);
+      throw new AppError(
+        "invalid",
+        `the description is too long (limit: ${snapshotLimits.descriptionCharacters} characters)`,
+      );
     return counted(this.#coming, namespace, async () => {
       await this.#checkRoom(namespace, workspace.id);
       return this.#inTurn(workspace, async () => {
@@ -90,7 +93,7 @@ export class Snapshots {
   async delete(caller: Caller, id: string): Promise<void> {
     const record = await this.get(caller, id);
     if (this.#inUse.has(id))
-      throw new AppError("conflict", `snapshot ${id} is being read`, { hint: "try again when the restore is done" });
+      throw new AppError("conflict", `snapshot ${id} is being read`, { hint: "try again when the restore has ended" });
     const { journal, records } = this.#parts;
     const { sandboxId } = record;
     this.#leaving.add(id);
@@ -259,5 +262,5 @@ function noSnapshot(id: string): AppError {
 }
 
 function full(what: string): AppError {
-  return new AppError("limit_exceeded", what, { hint: "delete some first" });
+  return new AppError("limit_exceeded", what, { hint: "delete unused snapshots first: caisson snapshot rm SNAPSHOT" });
 }

@@ -71,7 +71,7 @@ const emptySha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b785
 /** What an encoder made. It was checked by its digest: what makes no sense here is a mistake of ours. */
 export function* decodeTree(bytes: Buffer): Generator<TreeEntry> {
   let at = 0;
-  const damaged = () => new AppError("internal", "a manifest makes no sense");
+  const damaged = () => new AppError("internal", "a manifest is damaged");
   const slice = (size: number) => {
     const part = bytes.subarray(at, at + size);
     if (part.length !== size) throw damaged();

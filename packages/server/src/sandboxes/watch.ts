@@ -7,7 +7,7 @@ function folderOf(path: string): string {
   const inside = /^\/workspace(?:\/|$)(.*)$/s.exec(path)?.[1] ?? path;
   if (inside.startsWith("/")) throw new AppError("forbidden", `${path}: only folders of /workspace can be watched`);
   const parts = inside.split("/").filter((part) => part !== "" && part !== ".");
-  if (parts.includes("..")) throw new AppError("invalid", `${path}: a watched path has no ..`);
+  if (parts.includes("..")) throw new AppError("invalid", `${path}: a watched path cannot contain ..`);
   return parts.map((part) => `${part}/`).join("");
 }
 

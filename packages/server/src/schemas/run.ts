@@ -102,12 +102,12 @@ export const networkRefusals = {
             .enum(refusalKinds)
             .describe("denied: by policy or a human; failed: not reachable; limited: too many connections at once"),
           reason: z.string(),
-          hint: z.string().describe("what to do about it"),
+          hint: z.string().describe("how to get access"),
         })
         .meta({ id: "NetworkRefusal" }),
     )
-    .describe("destinations that the sandbox did not reach while this ran, one for each host and port"),
-  refused_truncated: z.boolean().describe("there were more than `refused` lists"),
+    .describe("connections refused during the run, one per host and port"),
+  refused_truncated: z.boolean().describe("true if `refused` is incomplete"),
 };
 
 export const runId = z.string().describe("id of the run: GET /api/v1/runs/{id}; also in audit log, events and records");
@@ -164,6 +164,6 @@ export function commandFields(body: CommandFields): Pick<CommandDraft, "cwd" | "
 /** Standard input as text or base64. */
 function toStdin({ stdin, stdin_base64 }: CommandFields): Uint8Array | undefined {
   if (stdin_base64 === undefined) return stdin === undefined ? undefined : Buffer.from(stdin);
-  if (stdin !== undefined) throw new AppError("invalid", "stdin and stdin_base64 are two forms of one field: give one");
+  if (stdin !== undefined) throw new AppError("invalid", "stdin and stdin_base64 exclude each other");
   return Buffer.from(stdin_base64, "base64");
 }

@@ -21,8 +21,8 @@ export const codeValidation = z
   .object({
     language: z.enum(languages),
     policy,
-    valid: z.boolean().describe("whether it can run at all"),
-    refused: z.boolean().describe("whether policy strict refuses it"),
+    valid: z.boolean().describe("true if the code can run"),
+    refused: z.boolean().describe("true if the policy strict refuses the code"),
     findings: z.array(finding),
     truncated: z.boolean(),
     fixed_code: z.string().optional(),

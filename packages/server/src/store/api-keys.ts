@@ -42,7 +42,7 @@ export class StoredApiKeys implements ApiKeys {
   ): Promise<void> {
     const columns = mapping.toChanges(changes);
     if (Object.keys(columns).length === 0) return;
-    const none = new AppError("not_found", `there is no key ${id}`);
+    const none = new AppError("not_found", `unknown API key ${id}`);
     const statement = this.#db.updateTable("api_keys").set(columns).where("id", "=", id);
     if (!(await change(this.#db, statement, within, none))) throw none;
   }

@@ -70,14 +70,14 @@ export class FileBlobs implements Blobs {
   async #checkRoom(): Promise<void> {
     const { bavail, bsize } = await statfs(this.#folder);
     if (bavail * bsize >= this.#reserveBytes) return;
-    throw new AppError("limit_exceeded", `the disk that holds ${this.#folder} has no room for more`, {
-      hint: "delete snapshots, or free some room there",
+    throw new AppError("limit_exceeded", `the disk with ${this.#folder} is full`, {
+      hint: "delete snapshots, or free space on that disk",
       details: { reserveBytes: this.#reserveBytes },
     });
   }
 
   path(digest: string): string {
-    if (!/^[0-9a-f]{64}$/.test(digest)) throw new AppError("internal", "a digest that is none");
+    if (!/^[0-9a-f]{64}$/.test(digest)) throw new AppError("internal", "not a digest");
     return join(this.#folder, digest.slice(0, 2), digest.slice(2));
   }
 
@@ -86,7 +86,7 @@ export class FileBlobs implements Blobs {
     try {
       stored = await readFile(this.path(digest));
     } catch (error) {
-      throw new AppError("internal", `the blob ${digest} cannot be read: ${errnoOf(error)}`, { cause: error });
+      throw new AppError("internal", `cannot read the blob ${digest}: ${errnoOf(error)}`, { cause: error });
     }
     const rest = stored.subarray(1);
     const bytes =

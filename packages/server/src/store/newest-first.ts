@@ -15,7 +15,9 @@ export function newestFirst<T extends Aged, O>(
   limit: number,
 ): SelectQueryBuilder<Schema, T, O> {
   if (after === null)
-    throw new AppError("not_found", "this cursor leads nowhere any more", { hint: "list again from the beginning" });
+    throw new AppError("not_found", "the entry at the cursor no longer exists", {
+      hint: "list again from the first page",
+    });
   // All of these tables have both columns, which Kysely cannot see through T.
   const rows = query as unknown as SelectQueryBuilder<Schema, "sandboxes", O>;
   const page =

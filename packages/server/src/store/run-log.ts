@@ -224,7 +224,7 @@ async function newestFirst(folder: string): Promise<{ id: string; mtimeMs: numbe
 
 /** An id becomes a file name. */
 function checkId(id: string): string {
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) throw new AppError("invalid", "this is not the id of a sandbox");
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) throw new AppError("invalid", "not the id of a sandbox");
   return id;
 }
 
@@ -232,7 +232,7 @@ async function writeWhole(path: string, bytes: Buffer, flag: number): Promise<vo
   const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   await using file = await open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flag, 0o600);
   const { bytesWritten } = await file.write(bytes);
-  if (bytesWritten < bytes.length) throw new AppError("unavailable", "the disk took only a part of a run's record");
+  if (bytesWritten < bytes.length) throw new AppError("unavailable", "the disk stored only a part of a run's record");
 }
 
 /** Never more than a file may hold, whatever lies there. */

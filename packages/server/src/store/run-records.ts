@@ -76,7 +76,9 @@ export class StoredRuns implements RunRecords {
     const rows = this.#db.selectFrom("runs").select("sequence").where("run_id", "=", runId);
     const row = await rows.where("sandbox_id", "=", sandboxId).executeTakeFirst();
     if (row !== undefined) return row.sequence;
-    throw new AppError("not_found", "this cursor leads nowhere any more", { hint: "list again from the beginning" });
+    throw new AppError("not_found", "the entry at the cursor no longer exists", {
+      hint: "list again from the first page",
+    });
   }
 
   /** All that is past the sandbox's own bounds; its newest record stays. */

@@ -24,7 +24,7 @@ export class StoredSandboxes implements SandboxRecords {
   async update(id: string, changes: Partial<Omit<SandboxRecord, "id" | "namespace">>, within?: Batch): Promise<void> {
     const columns = mapping.toChanges(changes);
     if (Object.keys(columns).length === 0) return;
-    const none = new AppError("not_found", `there is no record of sandbox ${id}`);
+    const none = new AppError("not_found", `no record of sandbox ${id}`);
     const statement = this.#db.updateTable("sandboxes").set(columns).where("id", "=", id);
     if (!(await change(this.#db, statement, within, none))) throw none;
   }

@@ -12,8 +12,8 @@ async function readKey(path: string): Promise<KeyObject | undefined> {
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const { mode, uid, size } = await file.stat();
     if ((mode & 0o077) !== 0 || uid !== process.geteuid?.())
-      throw new AppError("forbidden", `others may read or write the signing key ${path}: it is not used`, {
-        hint: "remove it, and tell those who verify that the key has changed",
+      throw new AppError("forbidden", `other users can read or write the signing key ${path}: it is not used`, {
+        hint: "remove it, and inform everyone who verifies signatures that the key changes",
       });
     if (size > artifactLimits.keyBytes) throw new AppError("invalid", `${path} is not a signing key`);
     const key = createPrivateKey(await file.readFile("utf8"));
@@ -52,7 +52,7 @@ export async function openSigner(home: string): Promise<SigningKey> {
   await mkdir(home, { recursive: true, mode: 0o711 });
   if ((await readKey(path)) === undefined) await makeKey(path);
   const key = await readKey(path);
-  if (key === undefined) throw new AppError("unavailable", `the signing key ${path} is gone`);
+  if (key === undefined) throw new AppError("unavailable", `the signing key ${path} is missing`);
   return {
     sign: (payload) => sign(null, payload, key),
     rowKey: rowKeyOf(key),

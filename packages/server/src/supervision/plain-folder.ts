@@ -14,7 +14,7 @@ export async function checkPlainFolder(path: string, home: string, refuse: Refus
   const real = await realpath(path).catch((error: unknown) => {
     throw refuse(`cannot be opened (${errnoOf(error)})`, "create the folder, or remove it from the configuration");
   });
-  if (real !== path) throw refuse("contains a symbolic link", `use the folder that it leads to: ${real}`);
+  if (real !== path) throw refuse("contains a symbolic link", `use the real path: ${real}`);
   if (!(await lstat(path)).isDirectory()) throw refuse("is not a folder", "use the folder that contains the file");
   const realHome = await realpath(home).catch(() => home);
   if (isWithin(path, realHome) || isWithin(realHome, path))

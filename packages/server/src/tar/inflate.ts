@@ -88,7 +88,7 @@ function checkBytes(output: number, { bytes }: InflateLimits): void {
 }
 
 function trailing(name: string): AppError {
-  return new AppError("invalid", `the archive is refused: something follows the end of its ${name}`);
+  return new AppError("invalid", `the archive is refused: data follows the end of its ${name}`);
 }
 
 function explain(error: unknown, name: string): unknown {

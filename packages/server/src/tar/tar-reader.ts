@@ -92,7 +92,7 @@ export class TarReader {
   async #end(): Promise<void> {
     let block = await this.#whole(blockBytes);
     for (let blocks = 0; blocks < tarLimits.tailBlocks; blocks++) {
-      if (!isZero(block)) throw refuseArchive("something follows its end");
+      if (!isZero(block)) throw refuseArchive("data follows its end");
       block = await this.#bytes.take(blockBytes);
       if (block.length === 0) return;
       if (block.length < blockBytes) throw refuseArchive("it is cut short");

@@ -56,8 +56,7 @@ class FrameEnds {
   }
 
   magic(number: number): void {
-    if (!isKnown(number))
-      throw new AppError("invalid", "the archive is refused: something follows the end of its zstd");
+    if (!isKnown(number)) throw new AppError("invalid", "the archive is refused: data follows the end of its zstd");
     if (++this.#frames > archiveLimits.zstdFrames)
       throw new AppError("invalid", `the archive is refused: it has more than ${archiveLimits.zstdFrames} frames`);
     this.#part = number === magic ? "descriptor" : "skipped";

@@ -58,12 +58,15 @@ export class TemplateBuilds implements AsyncDisposable {
     const place = JSON.stringify([namespace, request.name]);
     const same = templates.list(caller).find(({ name }) => name === request.name);
     if (this.#beginning.has(place) || (same !== undefined && same.state !== "failed"))
-      throw new AppError("conflict", `there is a template ${request.name} already`, { hint: "delete it first" });
+      throw new AppError("conflict", `the template ${request.name} already exists`, { hint: "delete it first" });
     this.#beginning.add(place);
     try {
       if (same !== undefined) await this.delete(caller, same.id);
       if (templates.list(caller).length >= templateLimits.templates)
-        throw new AppError("limit_exceeded", `the namespace has ${templateLimits.templates} templates already`);
+        throw new AppError(
+          "limit_exceeded",
+          `too many templates in the namespace (limit: ${templateLimits.templates})`,
+        );
       const { record: builder } = await this.#parts.create(caller, builderRequest(request));
       const record = await this.#insert(caller, request, builder).catch(async (error: unknown) => {
         await this.#parts.bench.discard(builder.id);
@@ -154,7 +157,7 @@ export class TemplateBuilds implements AsyncDisposable {
     const { templates } = this.#parts;
     const { id, name } = templates.get(caller, template);
     const build = this.#builds.get(id);
-    build?.abort.abort(new AppError("conflict", "it was deleted"));
+    build?.abort.abort(new AppError("conflict", "the image was deleted"));
     await build?.done;
     await this.#parts.bench.forget(id);
     await this.#checkUnused(name, templates.byId(id)?.layerId ?? null);
@@ -166,15 +169,15 @@ export class TemplateBuilds implements AsyncDisposable {
   async #checkUnused(name: string, layerId: LayerId | null): Promise<void> {
     const uses = (await this.#parts.layers.list()).find(({ id }) => id === layerId)?.uses ?? 0;
     if (uses > 0)
-      throw new AppError("conflict", `sandboxes lie on the files of the template ${name}`, {
-        hint: "destroy them first",
+      throw new AppError("conflict", `sandboxes use the files of the template ${name}`, {
+        hint: "destroy the sandboxes first",
         details: { uses },
       });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     const builds = [...this.#builds.values()];
-    for (const { abort } of builds) abort.abort(new AppError("unavailable", "the daemon ends"));
+    for (const { abort } of builds) abort.abort(new AppError("unavailable", "the daemon is shutting down"));
     await Promise.all(builds.map(({ done }) => done));
   }
 }

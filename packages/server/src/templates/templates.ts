@@ -33,7 +33,7 @@ export class Templates implements TemplateChoice {
     for (const record of (await parts.records.list()).reverse()) {
       templates.#records.set(record.id, record);
       if (record.state === "building")
-        await templates.change(record.id, { state: "failed", error: "the daemon ended while it was made" });
+        await templates.change(record.id, { state: "failed", error: "the daemon ended during the build" });
     }
     return templates;
   }
@@ -70,10 +70,10 @@ export class Templates implements TemplateChoice {
   choose(caller: Caller, template: string): ReadyTemplate {
     const record = this.get(caller, template);
     const { name, state, step, layerId, memory, why } = record;
-    if (state === "building") throw new AppError("conflict", `the template ${name} is being made (${step})`);
+    if (state === "building") throw new AppError("conflict", `the template ${name} is being built (${step})`);
     if (state === "failed" || layerId === null)
-      throw new AppError("conflict", `the template ${name} could not be made`, {
-        hint: `caisson template show ${name}`,
+      throw new AppError("conflict", `the build of template ${name} failed`, {
+        hint: `caisson template show ${name} prints the reason`,
       });
     return readyTemplate(record, layerId, memory ? null : why);
   }

@@ -39,7 +39,9 @@ export async function getVariable(call: ToolCall, { record, language, name }: Pl
   const { results } = await runQuietly(call, record, language, getters[language](name));
   const text = results.at(-1)?.json;
   if (typeof text !== "string")
-    throw new AppError("invalid", `'${name}' is no JSON`, { hint: "make it of objects, lists, texts and numbers" });
+    throw new AppError("invalid", `'${name}' is not JSON`, {
+      hint: "use only objects, lists, strings, numbers, booleans and null",
+    });
   if (Buffer.byteLength(text) > sessionLimits.bridgeBytes) throw tooLarge();
   return parse(name, text);
 }
@@ -56,16 +58,16 @@ function parse(name: string, text: string): unknown {
     return parseJson(text, { ...jsonLimits.data, depth: contextLimits.jsonDepth });
   } catch (error) {
     if (error instanceof AppError) throw error;
-    throw new AppError("invalid", `'${name}' is no JSON`);
+    throw new AppError("invalid", `'${name}' is not JSON`);
   }
 }
 
 function tooDeep(): AppError {
-  return new AppError("invalid", `the value is deeper than ${contextLimits.jsonDepth} levels`);
+  return new AppError("invalid", `the value is nested too deeply (limit: ${contextLimits.jsonDepth} levels)`);
 }
 
 function tooLarge(): AppError {
-  return new AppError("too_large", `a value of more than ${sessionLimits.bridgeBytes} bytes of JSON`, {
+  return new AppError("too_large", `the value is too large (limit: ${sessionLimits.bridgeBytes} bytes of JSON)`, {
     hint: "write it to a file and read it in the other session",
   });
 }
@@ -76,7 +78,7 @@ async function runQuietly(call: ToolCall, { id }: SandboxRecord, language: Conte
   const command = toCommand({ what: { code, language, context: sharedContext }, limits });
   const done = await parts.fleet.run(caller, id, command, { signal }, (sandbox) => sandbox.runInContext({ signal }));
   if (done.error === undefined) return done;
-  throw new AppError("invalid", `${language} says: ${done.error.name}: ${done.error.message}`, {
-    hint: "inspect_state lists the variables that there are",
+  throw new AppError("invalid", `error in ${language}: ${done.error.name}: ${done.error.message}`, {
+    hint: "inspect_state lists the variables",
   });
 }

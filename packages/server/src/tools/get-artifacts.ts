@@ -33,7 +33,7 @@ export const getArtifacts = defineTool({
       const signed = await artifacts.sign();
       if (path === undefined) return { signed };
       const listed = signed.files.find((file) => file.path === path);
-      if (listed === undefined) throw new AppError("not_found", `there is no '${path}' in /workspace/output`);
+      if (listed === undefined) throw new AppError("not_found", `no file '${path}' in /workspace/output`);
       if (listed.size_bytes > sessionLimits.artifactBytes)
         throw new AppError("too_large", `'${path}' has ${listed.size_bytes} bytes: too many for an answer`, {
           hint: "the user can download it, or read parts of it with read_file",

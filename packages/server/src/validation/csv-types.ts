@@ -49,9 +49,9 @@ export function readConstraint(column: string, text: string): Constraint {
   if (type === undefined)
     throw new AppError(
       "invalid",
-      `${JSON.stringify(text.slice(0, 40))} is no type for the column ${JSON.stringify(column)}`,
+      `${JSON.stringify(text.slice(0, 40))} is not a type for the column ${JSON.stringify(column)}`,
       {
-        hint: `types are ${csvTypes.join(", ")}; a ? after it lets fields be empty`,
+        hint: `types: ${csvTypes.join(", ")}; add ? to allow empty fields`,
       },
     );
   return { type, mayBeEmpty: mayBeEmpty || type === "str", fits: fits[type] };

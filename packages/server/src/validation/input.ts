@@ -8,7 +8,7 @@ export function readText(what: string, text: string | Uint8Array, maxBytes: numb
   if (bytes > maxBytes) throw tooLarge(what, maxBytes);
   if (typeof text === "string") {
     if (text.isWellFormed()) return text;
-    throw new AppError("invalid", `the ${what} is no text: it holds half of a character`, {
+    throw new AppError("invalid", `the ${what} is not valid text: it contains half of a character`, {
       details: { encoding: "utf-8" },
     });
   }
@@ -26,13 +26,13 @@ export function readText(what: string, text: string | Uint8Array, maxBytes: numb
 const byteLength = (text: string, maxBytes: number) => (text.length > maxBytes ? text.length : Buffer.byteLength(text));
 
 function tooLarge(what: string, maxBytes: number): AppError {
-  return new AppError("too_large", `the ${what} has more than ${maxBytes} bytes`, { details: { maxBytes } });
+  return new AppError("too_large", `the ${what} is too large (limit: ${maxBytes} bytes)`, { details: { maxBytes } });
 }
 
 /** JSON of a value of at most that size. One from a stranger may be nested deeper than a stack. */
 export function writeJson(what: string, value: unknown, maxBytes: number): string {
   const text = stringify(what, value);
-  if (text === undefined) throw new AppError("invalid", `the ${what} is no JSON`);
+  if (text === undefined) throw new AppError("invalid", `the ${what} is not JSON`);
   if (byteLength(text, maxBytes) > maxBytes) throw tooLarge(what, maxBytes);
   return text;
 }
@@ -41,8 +41,8 @@ function stringify(what: string, value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
   } catch (error) {
-    if (error instanceof RangeError) throw new AppError("too_large", `the ${what} is nested too deeply to be read`);
-    throw new AppError("invalid", `the ${what} is no JSON`, { cause: error });
+    if (error instanceof RangeError) throw new AppError("too_large", `the ${what} is nested too deeply`);
+    throw new AppError("invalid", `the ${what} is not JSON`, { cause: error });
   }
 }
 
@@ -56,6 +56,6 @@ export function readSchema(schema: unknown): { name: SchemaName } | { text: stri
     });
   }
   if (typeof schema !== "boolean" && (typeof schema !== "object" || schema === null || Array.isArray(schema)))
-    throw new AppError("invalid", "a schema is an object, true or false, or the name of one");
+    throw new AppError("invalid", "a schema must be an object, true, false, or the name of a schema");
   return { text: writeJson("schema", schema as JsonSchema, validationLimits.schemaBytes) };
 }

@@ -27,7 +27,7 @@ function compile(schema: JsonSchema) {
   try {
     if (!ajv.validateSchema(schema)) {
       const issues = (ajv.errors ?? []).slice(0, validationLimits.errors).map(toIssue);
-      throw new AppError("invalid", `the schema is not one: ${issues[0]?.path ?? ""} ${issues[0]?.message ?? ""}`, {
+      throw new AppError("invalid", `invalid schema: ${issues[0]?.path ?? ""} ${issues[0]?.message ?? ""}`, {
         hint: "schemas follow JSON Schema 2020-12",
         details: { errors: issues },
       });
@@ -41,14 +41,14 @@ function compile(schema: JsonSchema) {
 
 function refusal(error: unknown): AppError {
   if (error instanceof Error && "missingRef" in error)
-    return new AppError("invalid", `the schema refers to ${cut(String(error.missingRef))}, which it does not hold`, {
-      hint: "references are not fetched; put what they name into $defs",
+    return new AppError("invalid", `the schema refers to ${cut(String(error.missingRef))}, which it does not contain`, {
+      hint: "references are not fetched; define them in $defs",
       details: { ref: cut(String(error.missingRef)) },
     });
   const said = messageOf(error);
   if (/no schema with key or ref/.test(said))
     return new AppError("unsupported", "the schema's $schema is not JSON Schema 2020-12", {
-      hint: "leave $schema out, or name https://json-schema.org/draft/2020-12/schema",
+      hint: "omit $schema, or set it to https://json-schema.org/draft/2020-12/schema",
     });
   return new AppError("invalid", `the schema cannot be used: ${cut(said)}`);
 }

@@ -9,8 +9,8 @@ export function checkPolicy({ policy, refused, findings }: CodeValidation): void
   const reasons = findings.filter(({ severity }) => severity !== "warning");
   const first = reasons.slice(0, told).map(describe).join("; ");
   const more = reasons.length > told ? `; and ${reasons.length - told} more` : "";
-  throw new AppError("invalid", `policy strict refuses this code before it runs: ${first}${more}`, {
-    hint: "write it without what the findings name, or ask for a tool whose policy is advise; the sandbox holds either way",
+  throw new AppError("invalid", `the policy strict refuses this code: ${first}${more}`, {
+    hint: "remove what the findings name, or use a tool with the policy advise",
     details: { refused: "code", policy, findings },
   });
 }

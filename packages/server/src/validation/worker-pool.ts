@@ -168,8 +168,8 @@ function explainEnd(error: unknown): AppError {
   return new AppError("internal", "the check failed", { cause: error });
 }
 
-const tooSlow = () => new AppError("unavailable", "the machine is too busy to start a check");
+const tooSlow = () => new AppError("unavailable", "validation could not start in time: the machine is too busy");
 
 function tooBusy(): AppError {
-  return new AppError("unavailable", "too many checks wait already", { retryAfterMs: 1_000 });
+  return new AppError("unavailable", "too many checks wait", { retryAfterMs: 1_000 });
 }

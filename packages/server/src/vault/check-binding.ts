@@ -9,19 +9,19 @@ const hostPattern = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-
 
 export function checkDelivery(delivery: SecretDelivery): void {
   if (delivery.as === "file") return;
-  if (!variablePattern.test(delivery.variable)) throw invalid("the variable's name is not one");
+  if (!variablePattern.test(delivery.variable)) throw invalid("invalid name of a variable");
   if (delivery.as === "env") return;
   const { header, format, hosts } = delivery;
   if (!tokenPattern.test(header) || header.length > secretLimits.headerCharacters)
-    throw invalid("the header's name is not one");
+    throw invalid("invalid name of a header");
   if (
     !/^[\x20-\x7e]*$/.test(format) ||
     format.length > secretLimits.formatCharacters ||
     format.split("{}").length !== 2
   )
-    throw invalid("the format has {} once, where the value goes, and printable characters around it");
+    throw invalid("the format must contain {} once, in place of the value, and only printable characters");
   if (hosts.length === 0 || hosts.length > secretLimits.hosts || !hosts.every((host) => hostPattern.test(host)))
-    throw invalid(`hosts are 1 to ${secretLimits.hosts} names in lower case, without patterns`);
+    throw invalid(`hosts must be 1 to ${secretLimits.hosts} lowercase names without wildcards`);
 }
 
 function invalid(what: string): AppError {

@@ -85,7 +85,7 @@ function unwrap(master: MasterKey, place: Place, wrappedKey: string): Buffer {
 
 /** Without a cause: what a cipher says of its input is nobody's business. */
 function damaged({ namespace, name }: Place): AppError {
-  return new AppError("internal", `the secret ${name} of ${namespace} cannot be opened: its record was changed`, {
-    hint: "put its value again",
+  return new AppError("internal", `cannot decrypt the secret ${name} of ${namespace}: its record was changed`, {
+    hint: "store its value again: caisson vault add",
   });
 }

@@ -26,7 +26,7 @@ describe("[SEC-05] secrets of the environment", () => {
   );
 
   it("are refused when redaction could not find them", () => {
-    expect(() => environmentSecrets({ CAISSON_SECRET_A_B: "12345" })).toThrow("at least 6 bytes");
+    expect(() => environmentSecrets({ CAISSON_SECRET_A_B: "12345" })).toThrow("minimum: 6 bytes");
     expect(environmentSecrets({ CAISSON_SECRET_A_B: "123456" }).get("a")?.get("B")?.toString()).toBe("123456");
   });
 });

@@ -17,8 +17,8 @@ export function environmentSecrets(variables: Readonly<Record<string, string>>):
     const parts = /^([A-Z0-9]+(?:_{2,3}[A-Z0-9]+)*)_([A-Za-z].*)$/.exec(variable.slice(prefix.length));
     const [, spelled = "", name = ""] = parts ?? [];
     if (!variable.startsWith(prefix) || !secretNamePattern.test(name))
-      throw new AppError("invalid", `${variable.slice(0, 120)} names no secret`, {
-        hint: "CAISSON_SECRET_{NAMESPACE}_{KEY}; in NAMESPACE write two underscores for a dash, three for an underscore",
+      throw new AppError("invalid", `${variable.slice(0, 120)} is not the name of a secret's variable`, {
+        hint: "write CAISSON_SECRET_{NAMESPACE}_{KEY}, with two underscores for a dash and three for an underscore in NAMESPACE",
       });
     const value = Buffer.from(text);
     checkLength(value, variable);

@@ -121,9 +121,15 @@ function checkRoom({ id }: SecretHolder, bring: readonly BoundSecret[], held: nu
   const { perSandbox, sandboxBytes, environmentBytes } = secretLimits;
   const bytesOf = (some: readonly BoundSecret[]) => some.reduce((sum, { value }) => sum + value.length, 0);
   if (bring.length + held > perSandbox || bytesOf(bring) > sandboxBytes)
-    throw new AppError("limit_exceeded", `more than ${perSandbox} secrets or ${sandboxBytes} bytes are bound to ${id}`);
+    throw new AppError(
+      "limit_exceeded",
+      `too many secrets are bound to ${id} (limit: ${perSandbox} secrets, ${sandboxBytes} bytes)`,
+    );
   if (bytesOf(bring.filter(({ delivery }) => delivery.as === "env")) > environmentBytes)
-    throw new AppError("limit_exceeded", `more than ${environmentBytes} bytes of variables are bound to ${id}`);
+    throw new AppError(
+      "limit_exceeded",
+      `the secrets bound to ${id} as variables are too large (limit: ${environmentBytes} bytes)`,
+    );
 }
 
 function access(

@@ -13,8 +13,8 @@ export async function readKeyFile(path: string): Promise<MasterKey[] | undefined
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const { mode, uid, size } = await file.stat();
     if ((mode & 0o077) !== 0 || uid !== geteuid?.())
-      throw new AppError("forbidden", `others may read or write the vault's master key ${path}: it is not used`, {
-        hint: "chmod 600 it if nobody has; then rotate it with caisson vault rotate",
+      throw new AppError("forbidden", `other users can read or write the vault's master key ${path}: it is not used`, {
+        hint: "run chmod 600 on it; if others may have read it, also run caisson vault rotate",
       });
     if (size > secretLimits.keyFileBytes) throw new AppError("invalid", `${path} is not a master key`);
     return parseMasterKeys(await file.readFile("utf8"), path);

@@ -22,8 +22,8 @@ export class KeyRing {
     const place = "file" in source ? source.file : source.place;
     let keys = "file" in source ? await readKeyFile(source.file) : parseMasterKeys(source.keys, source.place);
     if (keys === undefined && used.length > 0)
-      throw new AppError("unavailable", `the vault's master key ${place} is gone, and the store holds secrets`, {
-        hint: "put the file back, or give the key in CAISSON_VAULT_KEY",
+      throw new AppError("unavailable", `the vault's master key ${place} is missing, but the store has secrets`, {
+        hint: "restore the file, or set the key in CAISSON_VAULT_KEY",
       });
     if (keys === undefined) {
       keys = [newMasterKey()];
@@ -31,8 +31,8 @@ export class KeyRing {
     }
     const known = new Set(keys.map(({ id }) => id));
     if (!used.every((id) => known.has(id)))
-      throw new AppError("forbidden", `${place} holds another master key than the one that wraps the vault's secrets`, {
-        hint: "give the right one; nothing was changed",
+      throw new AppError("forbidden", `${place} is not the master key that encrypts the vault's secrets`, {
+        hint: "set the right key; nothing was changed",
       });
     return new KeyRing(keys, "file" in source ? source.file : undefined);
   }
@@ -51,8 +51,8 @@ export class KeyRing {
   async begin(): Promise<void> {
     if (this.#file === undefined) {
       if (this.#keys.length > 1) return;
-      throw new AppError("conflict", "there is no new master key to rotate to", {
-        hint: "give both in CAISSON_VAULT_KEY, the new one first, and start the daemon again",
+      throw new AppError("conflict", "no new master key to rotate to", {
+        hint: "set both keys in CAISSON_VAULT_KEY, the new one first, and restart the daemon",
       });
     }
     // One that an interrupted rotation left behind is gone on with.

@@ -21,8 +21,8 @@ export function parseMasterKeys(text: string, place: string): MasterKey[] {
   const words = text.split(/[\s,]+/).filter((word) => word !== "");
   const digits = 2 * secretLimits.keyBytes;
   if (words.length === 0 || words.length > secretLimits.keys || !words.every((word) => isHex(word, digits)))
-    throw new AppError("invalid", `${place} does not hold a master key of the vault`, {
-      hint: `a key is ${digits} hexadecimal digits, as openssl rand -hex ${secretLimits.keyBytes} makes them`,
+    throw new AppError("invalid", `${place} does not contain a master key`, {
+      hint: `a key has ${digits} hexadecimal digits: openssl rand -hex ${secretLimits.keyBytes}`,
     });
   return words.map((word) => masterKey(Buffer.from(word, "hex")));
 }

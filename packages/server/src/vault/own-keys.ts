@@ -17,6 +17,6 @@ export async function newKey({ records, ring, clock }: ReaderParts, name: string
 
 export async function readKey(parts: ReaderParts, name: string): Promise<Buffer> {
   const read = await readValue(parts, keysNamespace, name);
-  if (read === undefined) throw new AppError("unavailable", `the key ${name} is gone`);
+  if (read === undefined) throw new AppError("unavailable", `the key ${name} is missing`);
   return read.value;
 }

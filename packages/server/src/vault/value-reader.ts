@@ -33,7 +33,7 @@ export async function readValue(parts: ReaderParts, namespace: string, name: str
     // Wrapped anew between the read and the look for its key: the next read has the new one.
     if (key !== undefined) return { version: record.version, value: unseal(key, record, record) };
   }
-  throw new AppError("unavailable", `the secret ${name} is being wrapped anew`, { retryAfterMs: 1_000 });
+  throw new AppError("unavailable", `the secret ${name} is being encrypted with a new key`, { retryAfterMs: 1_000 });
 }
 
 export function hasValue({ keyId, expiresAtMs }: SecretRecord, nowMs: number): boolean {

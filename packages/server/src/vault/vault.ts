@@ -84,8 +84,8 @@ export class StoredVault implements Vault, Disposable {
     const { records, clock, writable } = this.#parts;
     const { namespace, id } = caller.principal;
     if (!writable)
-      throw new AppError("unsupported", "secrets come from the daemon's environment here", {
-        hint: "set vault: store to keep them in the store",
+      throw new AppError("unsupported", "this daemon reads secrets only from its environment", {
+        hint: "set vault: store to store secrets",
       });
     checkName(name);
     checkLength(value, name);
@@ -94,7 +94,7 @@ export class StoredVault implements Vault, Disposable {
       const own = await this.#bindings(namespace, name);
       for (const { delivery } of own) checkFits(name, value, delivery);
       if (before === undefined && (await records.list(namespace)).length >= secretLimits.perNamespace)
-        throw new AppError("limit_exceeded", `the namespace has ${secretLimits.perNamespace} secrets already`);
+        throw new AppError("limit_exceeded", `too many secrets in the namespace (limit: ${secretLimits.perNamespace})`);
       const now = clock.wallMs();
       const last = before?.version ?? (await records.lastDelivered(namespace, name));
       const place = { namespace, name, version: last + 1 };
@@ -158,9 +158,9 @@ export class StoredVault implements Vault, Disposable {
       await this.#checkFits(namespace, name, delivery);
       const all = await records.bindings(namespace);
       const same = (one: BindingRecord) => placeOf(one) === placeOf({ name, delivery }) && sameTarget(one, { target });
-      if (all.some(same)) throw new AppError("conflict", `the same place has a secret already: unbind that one first`);
+      if (all.some(same)) throw new AppError("conflict", "another secret is bound to the same place: unbind it first");
       if (all.length >= secretLimits.bindings)
-        throw new AppError("limit_exceeded", `a namespace has at most ${secretLimits.bindings} bindings`);
+        throw new AppError("limit_exceeded", `too many bindings in the namespace (limit: ${secretLimits.bindings})`);
       const id = randomUUID();
       const binding = { id, namespace, name, target, delivery, createdAtMs: clock.wallMs(), createdBy };
       const data = { secret: name, binding_id: id, as: delivery.as, ...targetDetail(target) };
@@ -177,7 +177,7 @@ export class StoredVault implements Vault, Disposable {
     const { namespace } = caller.principal;
     await this.#turn.take(async () => {
       const found = (await this.#bindings(namespace, name)).find(({ id }) => id === bindingId);
-      if (found === undefined) throw new AppError("not_found", `${name.slice(0, 64)} has no such binding`);
+      if (found === undefined) throw new AppError("not_found", `unknown binding of the secret ${name.slice(0, 64)}`);
       const facts: Facts = (within) => this.#parts.records.unbind(bindingId, within);
       await this.#parts.journal.record(
         { type: "secret.unbound", by: caller, data: { secret: name, binding_id: bindingId } },
@@ -255,7 +255,7 @@ export class StoredVault implements Vault, Disposable {
     try {
       const uses = (await this.#parts.records.get(namespace, name))?.usesLeft ?? null;
       if (uses !== null)
-        throw new AppError("unsupported", `the secret ${name} is for a number of sandboxes, not for registries`);
+        throw new AppError("unsupported", `the secret ${name} has a limit of uses, so registries cannot use it`);
       await this.#parts.journal.record({
         type: "secret.lent",
         by: caller,
@@ -315,7 +315,10 @@ export class StoredVault implements Vault, Disposable {
 
 function checkName(name: string): void {
   if (!secretNamePattern.test(name))
-    throw new AppError("invalid", "a secret's name has letters, digits and underscores, and begins with a letter");
+    throw new AppError(
+      "invalid",
+      "a secret's name must start with a letter and have only letters, digits and underscores",
+    );
 }
 
 function noSecret(name: string): AppError {

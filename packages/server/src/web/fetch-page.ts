@@ -83,8 +83,8 @@ export function plain(text: string): PageText {
 
 function refuse({ body, url }: Fetched, type: string): AppError {
   body.destroy();
-  return new AppError("unsupported", `${url.href} is ${type}, which is no text`, {
-    hint: "pages are HTML, text, JSON or XML; fetch anything else in the sandbox, as a file",
+  return new AppError("unsupported", `${url.href} is ${type}, which is not text`, {
+    hint: "pages are HTML, text, JSON or XML; download other types with code in the sandbox",
     details: { content_type: type },
   });
 }

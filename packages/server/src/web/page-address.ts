@@ -4,14 +4,14 @@ import { dialLimits } from "../webhooks/limits.ts";
 /** An address that a page can have; what it is must be known before anybody is asked about it. */
 export function readAddress(text: string, base?: URL): URL {
   if (text.length > dialLimits.urlCharacters)
-    throw new AppError("invalid", `a URL of more than ${dialLimits.urlCharacters} characters`);
+    throw new AppError("invalid", `the URL is too long (limit: ${dialLimits.urlCharacters} characters)`);
   const url = URL.parse(text, base?.href);
   if (url === null)
-    throw new AppError("invalid", `${JSON.stringify(text)} is no URL`, { hint: "https://example.com/page" });
+    throw new AppError("invalid", `${JSON.stringify(text)} is not a URL`, { hint: "https://example.com/page" });
   if (url.protocol !== "https:" && url.protocol !== "http:")
-    throw new AppError("invalid", `${url.protocol} is not spoken here`, { hint: "use http or https" });
+    throw new AppError("invalid", `unsupported protocol ${url.protocol}`, { hint: "use http or https" });
   if (url.username !== "" || url.password !== "")
-    throw new AppError("invalid", "a URL with a password in it", { hint: "leave it out" });
+    throw new AppError("invalid", "the URL contains a password", { hint: "remove it" });
   url.hash = "";
   return url;
 }

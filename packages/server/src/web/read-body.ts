@@ -34,8 +34,9 @@ export async function readBody({ headers, body }: ErrandAnswer, mostBytes: numbe
       if (size > mostBytes) break;
     }
   } catch (error) {
-    if (isLate) throw new AppError("timeout", `the page did not come whole within ${webLimits.bodyMs / 1000} s`);
-    throw new AppError("unavailable", `the page broke off: ${messageOf(error)}`, { cause: error });
+    if (isLate)
+      throw new AppError("timeout", `the page was not received completely within ${webLimits.bodyMs / 1000} s`);
+    throw new AppError("unavailable", `the page is incomplete: ${messageOf(error)}`, { cause: error });
   } finally {
     clearTimeout(timer);
     source.destroy();
@@ -51,7 +52,7 @@ function unpack(body: Readable, encoding: string): Readable {
   const make = Object.hasOwn(unpackers, name) ? unpackers[name as keyof typeof unpackers] : undefined;
   if (make === undefined) {
     body.destroy();
-    throw new AppError("unsupported", `the page is packed as ${JSON.stringify(name.slice(0, 40))}`);
+    throw new AppError("unsupported", `unsupported content encoding ${JSON.stringify(name.slice(0, 40))}`);
   }
   const unpacked = make();
   pipeline(body, unpacked, () => undefined); // an error shows where it is read

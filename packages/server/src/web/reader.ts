@@ -44,7 +44,7 @@ export class Reader {
 
   async #turn(owner: string): Promise<void> {
     if (this.#reading >= this.#most.readers) {
-      if (!this.#waiting.hasRoom(owner)) throw new AppError("limit_exceeded", "too many pages wait to be read already");
+      if (!this.#waiting.hasRoom(owner)) throw new AppError("limit_exceeded", "too many pages wait to be read");
       return new Promise<void>((begin) => this.#waiting.push({ owner, begin }));
     }
     this.#reading++;
@@ -64,13 +64,13 @@ async function readInThread<J extends ReaderJob>(job: J, signal: AbortSignal): P
     },
   });
   const late = () => read.reject(tooMuch(`it takes longer than ${webLimits.readMs / 1000} s to be read`));
-  const abort = () => read.reject(new AppError("timeout", "it was given up"));
+  const abort = () => read.reject(new AppError("timeout", "the request was cancelled"));
   const timer = setTimeout(late, webLimits.readMs);
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted) abort();
   worker.on("message", read.resolve);
   worker.on("error", (error) => read.reject(explain(error)));
-  worker.on("exit", () => read.reject(new AppError("internal", "the thread that reads pages has ended")));
+  worker.on("exit", () => read.reject(new AppError("internal", "the reader of pages has ended")));
   try {
     return await read.promise;
   } finally {
@@ -81,8 +81,8 @@ async function readInThread<J extends ReaderJob>(job: J, signal: AbortSignal): P
 }
 
 function tooMuch(why: string, cause?: unknown): AppError {
-  return new AppError("too_large", `this page is no page to be read: ${why}`, {
-    hint: "fetch it in the sandbox and read it as a file",
+  return new AppError("too_large", `cannot read this page: ${why}`, {
+    hint: "download it in the sandbox and read it as a file",
     cause,
   });
 }
@@ -90,5 +90,5 @@ function tooMuch(why: string, cause?: unknown): AppError {
 function explain(error: Error): AppError {
   if (errnoOf(error) === "ERR_WORKER_OUT_OF_MEMORY") return tooMuch("it takes too much memory", error);
   if (error instanceof RangeError) return tooMuch("it is nested too deep", error);
-  return new AppError("internal", "a page could not be read", { cause: error });
+  return new AppError("internal", "cannot read the page", { cause: error });
 }

@@ -63,7 +63,10 @@ export class Web {
     return fleet.use(caller, sandboxId, async ({ id }) => {
       const busy = this.#busy.get(id) ?? 0;
       if (busy >= webLimits.fetches)
-        throw new AppError("limit_exceeded", `${webLimits.fetches} pages are being fetched for ${id} already`);
+        throw new AppError(
+          "limit_exceeded",
+          `too many concurrent page requests of ${id} (limit: ${webLimits.fetches})`,
+        );
       this.#busy.set(id, busy + 1);
       try {
         return await act((asked) => errand(id, asked));

@@ -8,17 +8,17 @@ import { paint, visible } from "../terminal.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
 
-/** Of a subject, in a list; `show` has all of it. */
+/** Length of a subject in a list; `show` prints all of it. */
 const shownChars = 100;
 
 const list: Verb = {
-  summary: "list the questions that wait for an answer",
+  summary: "list pending approval requests",
   usage: "",
   words: [0, 0],
   options: {
-    all: { type: "boolean", help: "also those that are answered or over" },
-    state: { type: "string", value: "STATE", help: `only those: ${approvalStates.join(", ")}` },
-    sandbox: { type: "string", value: "ID", help: "only those of this sandbox" },
+    all: { type: "boolean", help: "include decided and expired requests" },
+    state: { type: "string", value: "STATE", help: `only requests in this state: ${approvalStates.join(", ")}` },
+    sandbox: { type: "string", value: "ID", help: "only requests of this sandbox" },
   },
   run: async ({ caisson, options, io, json }) => {
     const state = oneOf(approvalStates, options.text("state")) ?? (options.flag("all") ? undefined : "pending");
@@ -41,7 +41,7 @@ const list: Verb = {
 };
 
 const show: Verb = {
-  summary: "show all of a question",
+  summary: "show an approval request",
   usage: "ID",
   words: [1, 1],
   run: async ({ caisson, words, io, json }) => {
@@ -51,11 +51,15 @@ const show: Verb = {
 };
 
 const wait: Verb = {
-  summary: "wait for an answer; ends with 0 when it is yes",
+  summary: "wait for the decision about a request; exits with 0 if it is approved",
   usage: "ID",
   words: [1, 1],
   options: {
-    timeout: { type: "string", value: "SECONDS", help: "how long; until it is answered or over unless given" },
+    timeout: {
+      type: "string",
+      value: "SECONDS",
+      help: "maximum time to wait (default: until the request is decided or expires)",
+    },
   },
   run: async ({ caisson, options, words, io, json }) => {
     const seconds = options.number("timeout");
@@ -70,12 +74,12 @@ const wait: Verb = {
 };
 
 const request: Verb = {
-  summary: "ask whoever runs the place to open a name, and print the question's id",
+  summary: "request access to a domain and print the approval's id",
   usage: "HOST[:PORT]",
   words: [1, 1],
   options: {
-    sandbox: { type: "string", value: "ID", help: "that needs it; the whole namespace unless given" },
-    purpose: { type: "string", value: "TEXT", help: "what it is needed for" },
+    sandbox: { type: "string", value: "ID", help: "sandbox that needs access (default: the whole namespace)" },
+    purpose: { type: "string", value: "TEXT", help: "reason, shown to the approver" },
   },
   run: async ({ caisson, options, words, io, json }) => {
     const [, host = "", port] = /^(.*?)(?::(\d+))?$/s.exec(words[0] ?? "") ?? [];
@@ -86,22 +90,22 @@ const request: Verb = {
   },
 };
 
-const reason = { type: "string", value: "TEXT", help: "told to whoever asked" } as const;
+const reason = { type: "string", value: "TEXT", help: "reason, shown to the requester" } as const;
 const scope = {
   type: "string",
   value: "SCOPE",
-  help: "once, for the sandbox as long as it lives (sandbox), or for the namespace from now on (always); once unless given",
+  help: "once, sandbox (for the life of the sandbox) or always (for the namespace) (default: once)",
 } as const;
 
-const approve = answer("say yes", ({ caisson }, id, said) => caisson.approvals.approve(id, said));
-const deny = answer("say no", ({ caisson }, id, said) => caisson.approvals.deny(id, said));
+const approve = answer("approve", ({ caisson }, id, said) => caisson.approvals.approve(id, said));
+const deny = answer("deny", ({ caisson }, id, said) => caisson.approvals.deny(id, said));
 
 function answer(
   summary: string,
   act: (call: VerbCall, id: string, answer: ApprovalAnswer) => Promise<ApprovalInfo>,
 ): Verb {
   return {
-    summary: `${summary} to a question`,
+    summary: `${summary} an approval request`,
     usage: "ID",
     words: [1, 1],
     options: { scope, reason },
@@ -118,7 +122,7 @@ function answer(
 }
 
 const revoke: Verb = {
-  summary: "take an answer back that still holds",
+  summary: "revoke a decision that is still in effect",
   usage: "ID",
   words: [1, 1],
   run: async ({ caisson, words, io, json }) => {
@@ -130,11 +134,11 @@ const revoke: Verb = {
 function oneOf<T extends ApprovalScope | ApprovalState>(known: readonly T[], text: string | undefined): T | undefined {
   const found = known.find((one) => one === text);
   if (found === undefined && text !== undefined)
-    throw new AppError("invalid", `'${text}' is none of ${known.join(", ")}`);
+    throw new AppError("invalid", `'${text}' is not one of ${known.join(", ")}`);
   return found;
 }
 
-/** What a sandbox or an agent wrote stands behind a mark on every line: it cannot pass for a field of ours. */
+/** Marks every line that a sandbox or an agent wrote, so that it cannot pass for a field of ours. */
 function tellApproval(io: RunIo, one: ApprovalInfo): number {
   const fields: [string, unknown][] = [
     ["id", one.id],

@@ -18,7 +18,7 @@ const list: Verb = {
 };
 
 const files: Verb = {
-  summary: "list what a destroyed sandbox left in ./output",
+  summary: "list the kept artifacts of a destroyed sandbox",
   usage: "SANDBOX",
   words: [1, 1],
   run: async ({ caisson, words, io, json }) => {
@@ -29,7 +29,7 @@ const files: Verb = {
 };
 
 const get: Verb = {
-  summary: "write one of them to standard output",
+  summary: "print a kept artifact of a destroyed sandbox",
   usage: "SANDBOX PATH",
   words: [2, 2],
   run: async ({ caisson, words, io }) => {
@@ -39,7 +39,7 @@ const get: Verb = {
   },
 };
 
-const remove = quiet("delete what is kept of a sandbox before its time", ["SANDBOX"], ({ caisson }, id) =>
+const remove = quiet("delete the kept artifacts of a sandbox before they expire", ["SANDBOX"], ({ caisson }, id) =>
   caisson.artifacts.delete(id),
 );
 
@@ -47,13 +47,15 @@ const remove = quiet("delete what is kept of a sandbox before its time", ["SANDB
 const isRun = (word: string) => /^run_[0-9a-f]{16}$/.test(word);
 
 const own: Verb = {
-  summary: "list what a session or a run left in ./output, with hashes",
+  summary: "list the files of a session or run in ./output with their hashes; --json adds a signed manifest",
   usage: "SESSION|RUN",
   about:
-    "Of a session: the files there are now; with --json also a signed manifest. Of a run (its run_id): the files that it\n" +
-    "created or modified, as its record has them.",
+    "SESSION lists the files that are there now. RUN (a run_id) lists the files that this run created or modified, from\n" +
+    "its record, without a manifest.",
   words: [1, 1],
-  options: { path: { type: "string", value: "PATH", help: "of a session, with --json: the content of this file too" } },
+  options: {
+    path: { type: "string", value: "PATH", help: "with --json: include the content of this file of the session" },
+  },
   run: async ({ caisson, words: [session_id = ""], options, io, json }) => {
     if (isRun(session_id)) return ofRun(await caisson.runs.get(session_id), io, json);
     const input = { session_id, ...defined({ path: options.text("path") }) };

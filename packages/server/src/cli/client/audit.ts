@@ -16,8 +16,8 @@ export async function auditOfDaemon(
 ): Promise<AuditSource> {
   const { keyFiles, expected, format, limit, namespace, allNamespaces } = plan;
   if (keyFiles.length > 0 || expected.length > 0)
-    throw new AppError("invalid", "--key and --expect are for files, and CAISSON_URL names a daemon elsewhere", {
-      hint: "--file reads a copy of its caisson.db",
+    throw new AppError("invalid", "--key and --expect apply to files only, but CAISSON_URL selects a daemon", {
+      hint: "add --file FILE to verify a copy of the daemon's caisson.db",
     });
   const { audit } = await connect(configuration, variables, defined({ namespace }));
   const { sandboxId: sandbox_id, runId: run_id, fromMs, toMs, ...same } = plan.filter;

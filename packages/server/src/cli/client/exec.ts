@@ -12,12 +12,22 @@ import { tellJson } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
 const execOptions = {
-  cwd: { type: "string", value: "PATH", help: "where it starts; /workspace unless given" },
-  env: { type: "string", multiple: true, value: "NAME=VALUE", help: "a variable" },
-  timeout: { type: "string", short: "t", value: "SECONDS", help: "wall clock; 0 for none" },
-  "allow-domain": { type: "string", multiple: true, value: "RULE", help: "a name that it may reach while it runs" },
-  language: { type: "string", short: "l", value: "NAME", help: "COMMAND is code: python, node or shell" },
-  input: { type: "boolean", short: "i", help: "read standard input to its end, and give it to the program" },
+  cwd: { type: "string", value: "PATH", help: "working directory (default: /workspace)" },
+  env: { type: "string", multiple: true, value: "NAME=VALUE", help: "set an environment variable" },
+  timeout: { type: "string", short: "t", value: "SECONDS", help: "wall-clock limit; 0 disables it" },
+  "allow-domain": {
+    type: "string",
+    multiple: true,
+    value: "RULE",
+    help: "allow connections to a domain during this run",
+  },
+  language: {
+    type: "string",
+    short: "l",
+    value: "NAME",
+    help: "run COMMAND as code in this language: python, node or shell",
+  },
+  input: { type: "boolean", short: "i", help: "pass standard input to the program; reads it to the end first" },
 } as const satisfies OptionSpecs;
 
 async function readOptions(options: ParsedOptions, io: RunIo): Promise<RunOptions> {
@@ -42,7 +52,7 @@ async function readAll(input: NodeJS.ReadStream): Promise<Buffer> {
     size += piece.length;
     if (size > sandboxLimits.codeBytes)
       throw new AppError("too_large", `standard input is larger than ${sandboxLimits.codeBytes} bytes`, {
-        hint: "caisson cp brings a file of any size",
+        hint: "caisson cp copies files of any size into the sandbox",
       });
     pieces.push(piece);
   }
@@ -76,7 +86,8 @@ async function follow(messages: AsyncIterable<RunMessage>, io: RunIo, stop: Abor
 const exec: Verb = {
   summary: "run a command in a sandbox, with its output and exit code",
   usage: "SANDBOX COMMAND [ARGS…]",
-  about: "One word is a line for the shell; more are a program and its arguments. Our options stand before SANDBOX.",
+  about:
+    "A COMMAND of one word runs in a shell; more words are a program and its arguments. Options go before SANDBOX.",
   words: [2, sandboxLimits.arguments],
   options: execOptions,
   run: async ({ caisson, options, words, io, json }) => {

@@ -7,8 +7,7 @@ import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb } from "./verb.ts";
 
 const install: Verb = {
-  summary:
-    "install pip or npm packages into a sandbox, from the registries that are configured on the daemon's machine",
+  summary: "install pip or npm packages into a sandbox, from the registries configured on the daemon's machine",
   usage: "SANDBOX pip|npm [PACKAGE…]",
   words: [2, 2 + packageLimits.packages],
   options: {

@@ -18,7 +18,7 @@ function visibilityOf(text: string | undefined): PortVisibility {
 }
 
 const list: Verb = {
-  summary: "list the ports of a sandbox that are open to others than key holders",
+  summary: "list the ports of a sandbox that can be opened without an API key",
   usage: "SANDBOX",
   words: [1, 1],
   run: async ({ caisson, words, io, json }) => {

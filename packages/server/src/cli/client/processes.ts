@@ -5,7 +5,7 @@ import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";
 
 const start: Verb = {
-  summary: "start a process in the background of a sandbox, and print its id",
+  summary: "start a background process in a sandbox and print its id",
   usage: "SANDBOX COMMAND [ARGS…]",
   words: [2, sandboxLimits.arguments],
   run: async (call) => {
@@ -17,7 +17,7 @@ const start: Verb = {
 };
 
 const list: Verb = {
-  summary: "list background processes of a sandbox",
+  summary: "list the background processes of a sandbox",
   usage: "SANDBOX",
   words: [1, 1],
   run: async (call) => {
@@ -35,12 +35,12 @@ const list: Verb = {
 };
 
 const logs: Verb = {
-  summary: "print what a background process wrote, and follow it to its end",
+  summary: "print the output of a background process, and follow it until the process ends",
   usage: "SANDBOX PROCESS",
   words: [2, 2],
   options: {
-    stderr: { type: "boolean", help: "its standard error instead" },
-    "no-follow": { type: "boolean", help: "only what is there now" },
+    stderr: { type: "boolean", help: "print standard error instead of standard output" },
+    "no-follow": { type: "boolean", help: "print only the output so far" },
   },
   run: async (call) => {
     const process = await (await namedSandbox(call)).processes.get(call.words[1] ?? "");
@@ -60,8 +60,10 @@ const logs: Verb = {
   },
 };
 
-const kill = quiet("end a background process with its whole tree", ["SANDBOX", "PROCESS"], async (call, _, process) =>
-  (await (await namedSandbox(call)).processes.get(process)).kill(),
+const kill = quiet(
+  "kill a background process and its child processes",
+  ["SANDBOX", "PROCESS"],
+  async (call, _, process) => (await (await namedSandbox(call)).processes.get(process)).kill(),
 );
 
 export const processVerbs: Record<string, Verb> = { "ps start": start, ps: list, logs, kill };

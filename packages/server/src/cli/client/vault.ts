@@ -7,42 +7,46 @@ import { tellJson, tellLine, tellTable } from "./tell.ts";
 import { quiet, type Verb } from "./verb.ts";
 
 const bindOptions = {
-  sandbox: { type: "string", value: "ID", help: "to this one" },
-  key: { type: "string", value: "ID", help: "to all that are created with this API key" },
-  all: { type: "boolean", help: "to all of the namespace" },
+  sandbox: { type: "string", value: "ID", help: "make it available in this sandbox" },
+  key: { type: "string", value: "ID", help: "make it available in sandboxes created with this API key" },
+  all: { type: "boolean", help: "make it available in all sandboxes of the namespace" },
   env: {
     type: "string",
     value: "VARIABLE",
-    help: "as this environment variable; with --header, where its placeholder is",
+    help: "set it as this environment variable; with --header, the variable holds a placeholder",
   },
   header: {
     type: "string",
     value: "NAME",
-    help: "only as this header of requests to --host; code never sees the value",
+    help: "insert it as this header into requests to --host; code never sees the value",
   },
-  host: { type: "string", multiple: true, value: "NAME", help: "whose requests get the header" },
-  format: { type: "string", value: "TEXT", help: "the header's value, with {} for the secret's; e.g. 'Bearer {}'" },
+  host: { type: "string", multiple: true, value: "NAME", help: "with --header: host whose requests get the header" },
+  format: {
+    type: "string",
+    value: "TEXT",
+    help: "with --header: its value, with {} in place of the secret, such as 'Bearer {}'",
+  },
 } as const satisfies OptionSpecs;
 
 const add: Verb = {
-  summary: "put a secret, and give it to sandboxes; its value is asked for, or read from standard input",
+  summary: "store a secret and make it available in sandboxes; reads the value from the terminal or standard input",
   usage: "NAME [VALUE]",
   words: [1, 2],
   options: {
     ...bindOptions,
-    unbound: { type: "boolean", help: "give it to no sandbox yet: caisson vault bind does so later" },
-    expires: { type: "string", value: "SECONDS", help: "when its value is destroyed; never unless given" },
-    uses: { type: "string", value: "N", help: "to how many sandboxes it may be given; to any number unless given" },
+    unbound: { type: "boolean", help: "only store it; caisson vault bind makes it available later" },
+    expires: { type: "string", value: "SECONDS", help: "destroy the value after this time (default: never)" },
+    uses: { type: "string", value: "N", help: "maximum number of sandboxes that may get it (default: unlimited)" },
   },
   about: [
-    "A new secret is the variable NAME in all sandboxes of the namespace, unless options say otherwise. Code can use it, and its value is",
-    "masked in all that leaves a sandbox. Another value for a secret that is there changes no binding.",
-    "A VALUE among the arguments can be seen by others on this machine while the command runs, and in the shell's history.",
+    "A new secret is the environment variable NAME in all sandboxes of the namespace; options change that. Its value is masked in all",
+    "output. A new value for an existing secret keeps its bindings.",
+    "Other users of this machine can see a VALUE argument while the command runs, and it stays in the shell's history.",
   ].join("\n"),
   run: async ({ caisson, options, words: [name = "", given], io, json }) => {
     if (given !== undefined)
       io.stderr.write(
-        "caisson: warning: arguments can be seen by others on this machine: leave the value out to be asked\n",
+        "caisson: warning: other users of this machine can see arguments; omit VALUE to type the value instead\n",
       );
     const [target, deliver] = [
       targetOf(options, { all: true }),
@@ -68,7 +72,7 @@ function showBinding(name: string, binding: SecretBinding): string {
 }
 
 const list: Verb = {
-  summary: "list secrets and whom they are bound to, without their values",
+  summary: "list secrets and their bindings, without values",
   usage: "",
   words: [0, 0],
   run: async ({ caisson, io, json }) => {
@@ -99,7 +103,7 @@ const remove = quiet("delete a secret; running sandboxes lose it", ["NAME"], ({ 
 );
 
 const bind: Verb = {
-  summary: "give a secret to sandboxes, as the file /run/secrets/NAME unless told otherwise; prints the binding's id",
+  summary: "make a secret available in sandboxes (default: as the file /run/secrets/NAME) and print the binding's id",
   usage: "NAME",
   words: [1, 1],
   options: bindOptions,
@@ -110,7 +114,7 @@ const bind: Verb = {
     if (deliver.as === "header")
       for (const open of bound.bindings.filter((one) => one.deliver.as !== "header"))
         io.stderr.write(
-          `caisson: warning: code still has the value itself, ${showBinding(name, open)}: caisson vault unbind ${name} ${open.id} ends that\n`,
+          `caisson: warning: code can still read the value ${showBinding(name, open)}; to end that: caisson vault unbind ${name} ${open.id}\n`,
         );
     return json ? tellJson(io, bound) : tellLine(io, newest(bound, before));
   },
@@ -124,7 +128,9 @@ function targetOf(options: ParsedOptions, usual?: SecretTarget): SecretTarget {
   const [sandbox, key, all] = [options.text("sandbox"), options.text("key"), options.flag("all")];
   if (usual !== undefined && sandbox === undefined && key === undefined && !all) return usual;
   if ([sandbox !== undefined, key !== undefined, all].filter((given) => given).length !== 1)
-    throw new AppError("invalid", "to whom?", { hint: "one of --sandbox ID, --key ID and --all" });
+    throw new AppError("invalid", "missing target of the secret", {
+      hint: "add one of --sandbox ID, --key ID or --all",
+    });
   if (sandbox !== undefined) return { sandbox_id: sandbox };
   return key !== undefined ? { key_id: key } : { all: true };
 }
@@ -132,25 +138,25 @@ function targetOf(options: ParsedOptions, usual?: SecretTarget): SecretTarget {
 function deliveryOf(name: string, options: ParsedOptions, usual: SecretDelivery = { as: "file" }): SecretDelivery {
   const [variable, header, hosts] = [options.text("env"), options.text("header"), options.texts("host")];
   if (header === undefined && (hosts.length > 0 || options.text("format") !== undefined))
-    throw new AppError("invalid", "--host and --format go with --header");
+    throw new AppError("invalid", "--host and --format require --header");
   if (header !== undefined)
     return { as: "header", header, hosts, variable: variable ?? name, ...defined({ format: options.text("format") }) };
   return variable === undefined ? usual : { as: "env", variable };
 }
 
 const unbind = quiet(
-  "take a binding away; sandboxes lose the secret",
+  "remove a binding; its sandboxes lose the secret",
   ["NAME", "BINDING"],
   async ({ caisson }, name, binding) => void (await caisson.secrets.unbind(name, binding)),
 );
 
 const rotate: Verb = {
-  summary: "make a new master key, and wrap all secrets with it",
+  summary: "create a new master key and encrypt all secrets with it",
   usage: "",
   words: [0, 0],
   run: async ({ caisson, io, json }) => {
     const done = await caisson.secrets.rotate();
-    return json ? tellJson(io, done) : tellLine(io, `${done.rewrapped} wrapped anew`);
+    return json ? tellJson(io, done) : tellLine(io, `${done.rewrapped} secrets encrypted with the new key`);
   },
 };
 

@@ -34,9 +34,9 @@ export class HostTrust {
 
 async function readCertificates(path: string): Promise<string[]> {
   const text = await readFile(path, "latin1").catch((error: unknown) => {
-    throw new AppError("unavailable", `the certificates in ${path} cannot be read: ${messageOf(error)}`);
+    throw new AppError("unavailable", `cannot read the certificates in ${path}: ${messageOf(error)}`);
   });
   const found = text.match(pem);
-  if (found === null) throw new AppError("invalid", `${path} holds no certificate in PEM`);
+  if (found === null) throw new AppError("invalid", `${path} contains no certificate in PEM`);
   return found;
 }

@@ -59,7 +59,7 @@ export class Inspector {
       const { context } = await this.#parts.trust.load();
       const socket = await openTls(outlet, destination.host, offers, context);
       if (offers.includes(protocolOf(socket))) return { socket, outlet };
-      throw new AppError("unavailable", "the host does not speak what the program offers");
+      throw new AppError("unavailable", "the host supports none of the protocols that the program offers");
     } catch (error) {
       const reason = messageOf(error);
       outlet.destroy(new AppError("unavailable", reason));

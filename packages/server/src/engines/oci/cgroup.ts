@@ -152,7 +152,7 @@ export class SandboxCgroup {
   async #setFrozen(wanted: 0 | 1): Promise<void> {
     const freezer = this.#freezer();
     if (freezer === undefined) {
-      throw new AppError("unsupported", "this host has no cgroup that can freeze processes");
+      throw new AppError("unsupported", "no cgroup of this host can freeze processes");
     }
     const { file, words, state, states } = freezer;
     const deadline = Date.now() + engineLimits.killTimeoutMs;
@@ -162,7 +162,7 @@ export class SandboxCgroup {
       writeFileSync(file, words[wanted], { flag: "r+" });
       if (readFileSync(state, "utf8").includes(states[wanted])) return;
       if (Date.now() > deadline) {
-        throw new AppError("timeout", `sandbox ${this.#id} cannot be ${wanted === 1 ? "frozen" : "thawed"}`);
+        throw new AppError("timeout", `cannot ${wanted === 1 ? "freeze" : "thaw"} sandbox ${this.#id}`);
       }
       await sleep(Math.min(tries, 10));
     }

@@ -68,11 +68,10 @@ export class Checkpoints {
     const { runtime, privilege, name } = this.#parts;
     if (!runtime.savesMemory)
       throw new AppError("unsupported", `the engine ${name} cannot save memory`, { hint: "engine: gvisor" });
-    if (privilege.rootless) throw new AppError("unsupported", "only an engine that is root saves memory");
+    if (privilege.rootless) throw new AppError("unsupported", "only an engine that runs as root can save memory");
     if (live.saved || live.removal !== undefined || live.settled === undefined)
-      throw new AppError("conflict", `sandbox ${live.id} does not run`);
-    if (live.freezer.held)
-      throw new AppError("conflict", `sandbox ${live.id} stands still`, { hint: "resume it first" });
+      throw new AppError("conflict", `sandbox ${live.id} is not running`);
+    if (live.freezer.held) throw new AppError("conflict", `sandbox ${live.id} is paused`, { hint: "resume it first" });
     this.#checkRoom();
     await checkChain(this.#parts, live);
   }
@@ -154,7 +153,7 @@ export class Checkpoints {
 
   async restore(live: Live, id: string): Promise<void> {
     const saved = this.#find(id);
-    if (!live.saved) throw new AppError("conflict", `sandbox ${live.id} runs`);
+    if (!live.saved) throw new AppError("conflict", `sandbox ${live.id} is running`);
     try {
       await this.#start(live, saved, true);
     } catch (error) {
@@ -213,9 +212,9 @@ export class Checkpoints {
     const { bundle, layers, host, ...kept } = await readCheckpoint(engineFolder, id);
     // What stands on a process of its memory cannot be changed any more.
     if (!listeners && kept.spec.listeners !== false)
-      throw new AppError("forbidden", `programs in checkpoint ${id} may listen, which policy refuses now`);
+      throw new AppError("forbidden", `programs in checkpoint ${id} may listen on ports, which policy now refuses`);
     if (unchanged && host !== (await hostPrint(this.#parts, layers)))
-      throw new AppError("unavailable", `programs that checkpoint ${id} counts on have changed since it was kept`);
+      throw new AppError("unavailable", `programs that checkpoint ${id} needs have changed since it was created`);
     const saved: Saved = { ...kept, ...newSaved(id), origin: { bundle, layers } };
     const sealed = memoryPath(checkpointFolder(engineFolder, id));
     this.#hold(saved);
@@ -245,7 +244,7 @@ export class Checkpoints {
 
   #checkRoom(): void {
     if (this.#saved.size >= checkpointLimits.atOnce)
-      throw new AppError("limit_exceeded", `${checkpointLimits.atOnce} checkpoints are held already`, {
+      throw new AppError("limit_exceeded", `too many checkpoints in use (limit: ${checkpointLimits.atOnce})`, {
         retryAfterMs: 1_000,
       });
   }

@@ -23,7 +23,7 @@ export async function copyOutput(
       ["timeoutMs", engineLimits.outputTimeoutMs],
     ])
     .catch((cause: unknown) => {
-      throw new AppError("unavailable", `the output cannot be copied: ${messageOf(cause)}`, { cause });
+      throw new AppError("unavailable", `cannot copy the output: ${messageOf(cause)}`, { cause });
     });
   const { files, bytes, skipped, whole } = reply;
   return { files: Number(files), bytes: Number(bytes), skipped: Number(skipped), whole: whole === "1" };

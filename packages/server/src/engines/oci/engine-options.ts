@@ -40,7 +40,7 @@ export interface Host {
 export async function findHost(options: OciEngineOptions): Promise<Host> {
   const privilege = await findPrivilege();
   if (privilege.rootless && options.owner !== undefined && options.owner.uid !== geteuid?.()) {
-    throw new AppError("unsupported", "only root makes sandboxes whose owner is another user");
+    throw new AppError("unsupported", "only root can create sandboxes for another user");
   }
   const { program, remedy } = runtimes[options.name];
   const runtimePath = await runtimePathOf(options);

@@ -362,7 +362,7 @@ class OciEngine implements Engine {
 
   #find(id: string): Live {
     const live = this.#live.get(id);
-    if (live === undefined) throw new AppError("not_found", `there is no sandbox ${id}`);
+    if (live === undefined) throw new AppError("not_found", `unknown sandbox ${id}`);
     return live;
   }
 

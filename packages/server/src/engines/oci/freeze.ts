@@ -39,7 +39,7 @@ export async function freezeVolume(parts: EngineParts, live: Live, keep: boolean
   if (record === undefined) throw new AppError("conflict", `sandbox ${live.id} was never started`);
   const below = await newChain(parts, record);
   if (keep && record.kept === null)
-    throw new AppError("invalid", "an ephemeral sandbox cannot live on without its volume", { hint: "keep: true" });
+    throw new AppError("invalid", "an ephemeral sandbox cannot continue without its volume", { hint: "keep: true" });
   const kind = existsSync(join(live.folder, volumeName)) ? "folder" : "image";
   if (keep && kind === "folder") throw noOverlay();
   live.exit.resolve("the sandbox was frozen");
@@ -55,9 +55,13 @@ export async function freezeVolume(parts: EngineParts, live: Live, keep: boolean
 }
 
 function noOverlay(): AppError {
-  return new AppError("unsupported", "only a workspace with a size of its own can go on after it was frozen", {
-    hint: "run caisson as root, on a host with loop devices; or copy the files, by a snapshot for instance",
-  });
+  return new AppError(
+    "unsupported",
+    "a sandbox can continue after it is frozen only if its workspace has a size limit",
+    {
+      hint: "run caisson as root on a host with loop devices, or copy the files with a snapshot",
+    },
+  );
 }
 
 /**
@@ -116,12 +120,14 @@ async function toInfo(engineFolder: string, record: LayerRecord, uses: Map<strin
 async function newChain({ layers, engineFolder }: EngineParts, { layers: { base } }: SandboxRecord): Promise<string[]> {
   const below = base === null ? [] : (await layers.chain(base)).map(({ id }) => id);
   if (below.length >= layerLimits.chain)
-    throw new AppError("limit_exceeded", `its files lie on ${below.length} layers already, which is the most`, {
-      hint: "copy its files into a new sandbox, by a snapshot for instance",
+    throw new AppError("limit_exceeded", `too many layers below its files (limit: ${below.length})`, {
+      hint: "copy the files into a new sandbox with a snapshot",
       details: { unsaveable: true },
     });
   if ((await listLayers(engineFolder)).length >= layerLimits.layers)
-    throw new AppError("limit_exceeded", `there are ${layerLimits.layers} layers already`, { hint: "remove some" });
+    throw new AppError("limit_exceeded", `too many layers (limit: ${layerLimits.layers})`, {
+      hint: "remove unused layers: caisson gc",
+    });
   return below;
 }
 
@@ -155,7 +161,9 @@ export function ownVolume(folder: string, kind: LayerRecord["kind"]): string {
 /** A sandbox that was not started since it was frozen or reset has no volume of its own. */
 async function unchanged({ engineFolder }: EngineParts, { id, layers }: SandboxRecord): Promise<LayerRecord> {
   if (layers.base === null)
-    throw new AppError("conflict", `sandbox ${id} has no files since it was reset`, { hint: "start it first" });
+    throw new AppError("conflict", `sandbox ${id} has no files since it was reset`, {
+      hint: "start it first: caisson start SANDBOX",
+    });
   return readLayerRecord(engineFolder, layers.base);
 }
 

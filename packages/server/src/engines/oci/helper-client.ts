@@ -47,7 +47,7 @@ export class HelperClient implements AsyncDisposable {
       this.#fail(
         new AppError("unavailable", `the host helper ${why}`, {
           cause,
-          hint: `is ${path} a program of this machine? ./caisson --setup compiles it`,
+          hint: `check that ${path} runs on this machine; ./caisson --setup compiles it`,
         }),
       );
       ended.resolve();
@@ -72,7 +72,7 @@ export class HelperClient implements AsyncDisposable {
     const sequence = ++this.#sequence;
     const strings = [String(sequence), verb, ...args.map(([key, value]) => `${key}=${value}`)];
     if (strings.some((string) => string.includes("\0"))) {
-      return Promise.reject(new AppError("invalid", "a path holds a NUL byte"));
+      return Promise.reject(new AppError("invalid", "a path contains a NUL byte"));
     }
     const body = Buffer.from(`${strings.join("\0")}\0`);
     const frame = Buffer.allocUnsafe(4 + body.length);
@@ -112,7 +112,7 @@ export class HelperClient implements AsyncDisposable {
     }
     if (first === "event" && second === "refused") {
       const why = [third, ...more].join(" ").trim();
-      this.#fail(new AppError("unsupported", `this user's sandboxes cannot be made: ${why}`, { hint: refusalHint }));
+      this.#fail(new AppError("unsupported", `cannot create sandboxes as this user: ${why}`, { hint: refusalHint }));
       return;
     }
     const waiting = this.#waiting.get(Number(first));

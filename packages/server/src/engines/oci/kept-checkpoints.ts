@@ -32,7 +32,7 @@ export function checkpointFolder(engineFolder: string, id: string): string {
 export const memoryPath = (folder: string) => join(folder, "memory.sealed");
 
 export function noCheckpoint(id: string): AppError {
-  return new AppError("not_found", `there is no checkpoint ${JSON.stringify(id).slice(0, 80)}`);
+  return new AppError("not_found", `unknown checkpoint ${JSON.stringify(id).slice(0, 80)}`);
 }
 
 /** Whole, or not at all: `seal` writes what is large into the folder before it gets its name. */
@@ -79,7 +79,7 @@ export function parseCheckpoint(id: string, text: string): KeptCheckpoint {
 
 function damaged(id: string, cause?: unknown): AppError {
   return new AppError("unavailable", `the record of checkpoint ${id} is damaged`, {
-    hint: "it is left alone, and so are the layers that it may need; delete it when it is not needed",
+    hint: "delete the checkpoint if it is not needed; until then its layers are kept",
     cause,
   });
 }

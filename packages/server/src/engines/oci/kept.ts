@@ -35,7 +35,7 @@ export async function engineOfKept(home: string, id: string): Promise<EngineName
 }
 
 export function noSandbox(id: string): AppError {
-  return new AppError("not_found", `there is no kept sandbox ${JSON.stringify(id).slice(0, 80)}`);
+  return new AppError("not_found", `unknown kept sandbox ${JSON.stringify(id).slice(0, 80)}`);
 }
 
 function stateOf({ stopped, paused }: KeptRecord, alive: boolean): KeptSandbox["state"] {

@@ -118,7 +118,7 @@ function entryArgument(entry: RootEntry): Argument {
 function explain(error: AppError, options: LaunchOptions): AppError {
   const aboutInput = options.spec.inputFolder !== undefined && error.message.startsWith("input:");
   const code = error.code === "internal" ? codeOf(error, aboutInput) : error.code;
-  return new AppError(code, `the sandbox cannot be started: ${error.message}`, {
+  return new AppError(code, `cannot start the sandbox: ${error.message}`, {
     cause: error,
     hint: aboutInput ? inputHint(error) : runtimeHint(error, options),
     ...(error.details === undefined ? {} : { details: error.details }),

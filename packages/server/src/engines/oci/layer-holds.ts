@@ -53,7 +53,7 @@ async function readHold(engineFolder: string, id: string): Promise<LayersOfSandb
     if (errnoOf(error) === "ENOENT") return undefined; // it names none yet, or was released meanwhile
     if (errnoOf(error) !== undefined) throw error;
   }
-  throw new AppError("internal", `what the saved memory ${id} rests on is damaged`);
+  throw new AppError("internal", `the list of layers that the saved memory ${id} needs is damaged`);
 }
 
 /** Of engines that are gone. */

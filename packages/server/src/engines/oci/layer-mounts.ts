@@ -77,7 +77,7 @@ export class LayerMounts {
       if (layer.digest === null) this.learnDigest(layer);
       return reply.device ?? "";
     } catch (error) {
-      throw new AppError("unavailable", `layer ${layer.id} cannot be used: ${messageOf(error)}`, { cause: error });
+      throw new AppError("unavailable", `cannot use layer ${layer.id}: ${messageOf(error)}`, { cause: error });
     }
   }
 

@@ -42,7 +42,7 @@ export function volumePath(folder: string, kind: LayerRecord["kind"]): string {
 }
 
 export function noLayer(id: string): AppError {
-  return new AppError("not_found", `there is no layer ${JSON.stringify(id).slice(0, 80)}`);
+  return new AppError("not_found", `unknown layer ${JSON.stringify(id).slice(0, 80)}`);
 }
 
 /** Root's alone: nothing but the helper opens what lies there. */
@@ -118,7 +118,10 @@ export function parseLayerRecord(id: LayerId, text: string): LayerRecord {
 }
 
 function damaged(id: LayerId, cause?: unknown): AppError {
-  return new AppError("internal", `the record of layer ${id} is damaged`, { hint: "it is left alone", cause });
+  return new AppError("internal", `the record of layer ${id} is damaged`, {
+    hint: "the layer is neither used nor removed",
+    cause,
+  });
 }
 
 const isId = (value: unknown) => typeof value === "string" && layerId.test(value);

@@ -31,7 +31,7 @@ export async function lookAtFiles(
   if (live.empty !== undefined) args.push(["empty", live.empty]);
   if (live.hasInput) args.push(["skip", "input"]);
   const reply = await inTime(helper.request("changes", args)).catch((error: unknown) => {
-    throw new AppError("unavailable", `the workspace cannot be looked at: ${messageOf(error)}`, { cause: error });
+    throw new AppError("unavailable", `cannot read the workspace: ${messageOf(error)}`, { cause: error });
   });
   if (reply.same === undefined) {
     live.looked++;
@@ -46,7 +46,7 @@ export async function lookAtFiles(
 async function inTime<T>(work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => late.reject(new AppError("timeout", "its disk does not answer")),
+    () => late.reject(new AppError("timeout", "its disk does not respond")),
     changeLimits.timeoutMs + changeLimits.graceMs,
   );
   try {

@@ -11,7 +11,7 @@ describe("memory that is promised", () => {
     expect(() => room.reserve(1, "three")).toThrow(
       expect.objectContaining({
         code: "limit_exceeded",
-        hint: expect.stringContaining("files alone"),
+        hint: expect.stringContaining("copy only the files"),
         retryAfterMs: expect.any(Number),
       }),
     );
@@ -19,13 +19,13 @@ describe("memory that is promised", () => {
     held[0]?.[Symbol.dispose](); // once is enough
     expect(room.promisedBytes).toBe(60);
     using again = room.reserve(40, "three");
-    expect(() => room.reserve(1, "four")).toThrow("no memory for four");
+    expect(() => room.reserve(1, "four")).toThrow("not enough memory for four");
     expect(again).toBeDefined();
   });
 
   it("leaves the host what is the host's", () => {
     const room = new MemoryRoom(() => hostMemoryBytes);
-    expect(() => room.reserve(1, "one")).toThrow("no memory");
+    expect(() => room.reserve(1, "one")).toThrow("not enough memory");
   });
 
   it("is for what a sandbox may have, in memory and on swap, and for all it may ever have where nobody counts", () => {
@@ -39,6 +39,6 @@ describe("memory that is promised", () => {
   it("is asked of the kernel where nothing else is said", () => {
     using small = new MemoryRoom().reserve(1, "a byte");
     expect(small).toBeDefined();
-    expect(() => new MemoryRoom().reserve(2 ** 60, "more than any machine has")).toThrow("no memory");
+    expect(() => new MemoryRoom().reserve(2 ** 60, "more than any machine has")).toThrow("not enough memory");
   });
 });

@@ -26,9 +26,9 @@ export class MemoryRoom {
     if (bytes > freeBytes)
       throw new AppError(
         "limit_exceeded",
-        `no memory for ${what}: it may take ${mebibytes(bytes)}, and the machine has ${mebibytes(freeBytes)} to spare`,
+        `not enough memory for ${what}: it may need ${mebibytes(bytes)}, and ${mebibytes(freeBytes)} are free`,
         {
-          hint: "stop or destroy sandboxes, try again later, or copy the files alone",
+          hint: "stop or destroy sandboxes, try again later, or copy only the files",
           details: { bytes, freeBytes, promisedBytes: this.#promisedBytes },
           retryAfterMs: checkpointLimits.memoryRetryMs,
         },
@@ -51,7 +51,7 @@ export const readSwappedBytes = () => readBytes("SwapTotal") - readBytes("SwapFr
 
 function readBytes(name: string): number {
   const kibibytes = new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(readFileSync("/proc/meminfo", "utf8"))?.[1];
-  if (kibibytes === undefined) throw new AppError("internal", `this kernel does not tell its ${name}`);
+  if (kibibytes === undefined) throw new AppError("internal", `the kernel does not report ${name}`);
   return Number(kibibytes) * 1024;
 }
 

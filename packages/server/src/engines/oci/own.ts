@@ -35,8 +35,8 @@ async function becomeOwner(helper: HelperClient, id: string, folder: string): Pr
 }
 
 export function ownedSandbox(id: string, cause?: unknown): AppError {
-  return new AppError("conflict", `sandbox ${id} has an owner already`, {
-    hint: "it is free when that owner detaches, or ends",
+  return new AppError("conflict", `sandbox ${id} already has an owner`, {
+    hint: "wait until that owner detaches or ends",
     cause,
   });
 }
@@ -69,7 +69,7 @@ async function checkOwner({ id, folder, owner }: KeptSandbox): Promise<void> {
   const info = await lstat(ownersPaths(folder).ownerFolder).catch(() => undefined);
   if (info === undefined || info.uid === owner.uid) return;
   throw new AppError("forbidden", `sandbox ${id} belongs to uid ${info.uid}`, {
-    hint: "a daemon's sandboxes are used through its API",
+    hint: "use a daemon's sandboxes through its API",
   });
 }
 

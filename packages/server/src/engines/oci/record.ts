@@ -115,7 +115,7 @@ function checkRecord(id: string, value: Fields): SandboxRecord {
 
 function damaged(id: string, why: string, cause?: unknown): AppError {
   return new AppError("internal", `the record of sandbox ${id} is damaged: ${why}`, {
-    hint: `it is left alone; destroySandbox("${id}") removes it and its files`,
+    hint: `destroySandbox("${id}") removes the sandbox and its files`,
     details: { damaged_record: true },
     cause,
   });

@@ -23,8 +23,8 @@ export async function removeLayer(parts: LayerParts, id: LayerId): Promise<void>
   }
   const uses = await settleGone(parts, id);
   if (uses > 0)
-    throw new AppError("conflict", `layer ${id} is needed by ${uses} sandboxes or layers`, {
-      hint: "destroy or remove those first",
+    throw new AppError("conflict", `layer ${id} is used by ${uses} sandboxes or layers`, {
+      hint: "destroy or remove them first",
       details: { uses },
     });
 }
@@ -51,8 +51,8 @@ export async function settleGone({ engineFolder, helper, layers }: LayerParts, i
 }
 
 function mayNeedAny(error: unknown): AppError {
-  return new AppError("conflict", `no layer is removed while it is not known who needs it: ${messageOf(error)}`, {
-    hint: "delete what is damaged, or bring it back",
+  return new AppError("conflict", `cannot remove a layer while its users are unknown: ${messageOf(error)}`, {
+    hint: "delete or restore the damaged sandbox or layer",
     cause: error,
   });
 }

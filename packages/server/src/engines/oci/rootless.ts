@@ -47,16 +47,20 @@ export async function findRootless(): Promise<Privilege> {
   const { username, uid, homedir } = findUser();
   const [newuidmap, newgidmap] = await Promise.all([findProgram("newuidmap"), findProgram("newgidmap")]);
   if (newuidmap === undefined || newgidmap === undefined) {
-    throw new AppError("unsupported", "an ordinary user's sandboxes need newuidmap and newgidmap", {
-      hint: "as root, run: apt-get install uidmap",
-    });
+    throw new AppError(
+      "unsupported",
+      "newuidmap and newgidmap are not installed; sandboxes of an ordinary user require them",
+      {
+        hint: "as root, run: apt-get install uidmap",
+      },
+    );
   }
   const [subuid, subgid] = await Promise.all([readList("/etc/subuid"), readList("/etc/subgid")]);
   const uids = findSubordinateIds(subuid, username, uid);
   const gids = findSubordinateIds(subgid, username, uid);
   const least = sandboxLimits.idsPerSlice;
   if (uids === undefined || gids === undefined || uids.count < least || gids.count < least) {
-    throw new AppError("unsupported", `${username} has no subordinate ids to give to sandboxes`, {
+    throw new AppError("unsupported", `user ${username} has no subordinate ids for sandboxes`, {
       hint: `as root, run: ${suggestSubordinateIds(subuid, subgid, username)}`,
     });
   }
@@ -101,7 +105,7 @@ function findUser(): { username: string; uid: number; homedir: string } {
   try {
     return userInfo();
   } catch (cause) {
-    throw new AppError("unsupported", `the user ${geteuid?.()} has no line in /etc/passwd`, { cause });
+    throw new AppError("unsupported", `user ${geteuid?.()} is not in /etc/passwd`, { cause });
   }
 }
 
@@ -109,9 +113,9 @@ async function makeRegistry(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw new AppError("unavailable", `the list of ids in use cannot be kept in ${path} (${errnoOf(cause)})`, {
+    throw new AppError("unavailable", `cannot keep the list of ids in use in ${path} (${errnoOf(cause)})`, {
       cause,
-      hint: "sandboxes of all data folders of a user share it: make the folder, and give it to that user",
+      hint: "create the folder, owned by this user; all data folders of the user share it",
     });
   }
 }

@@ -144,8 +144,5 @@ function readHead(head: Buffer): { length: number; kind: Kind | undefined } {
 }
 
 function damaged(id: string): AppError {
-  return new AppError(
-    "unavailable",
-    `checkpoint ${id} cannot be opened: its memory was changed, or its key is another's`,
-  );
+  return new AppError("unavailable", `cannot open checkpoint ${id}: its memory was changed, or its key does not match`);
 }

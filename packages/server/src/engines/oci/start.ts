@@ -107,7 +107,7 @@ async function takeBase({ layers, privilege }: EngineParts, live: Live, own: Lay
 }
 
 function noBase(why: string): AppError {
-  return new AppError("unsupported", `a sandbox cannot lie on another's files here: ${why}`, {
+  return new AppError("unsupported", `sandboxes cannot share files with others on this machine: ${why}`, {
     hint: "copy the files into an empty sandbox",
   });
 }

@@ -33,8 +33,8 @@ export async function reserveUidRange(pool: UidPool, folder: string): Promise<Ui
   } finally {
     await unlink(draft);
   }
-  throw new AppError("limit_exceeded", `all ${slots} ranges of user ids are taken`, {
-    hint: "end some sandboxes, or restart caisson: it frees the ranges of sandboxes that are gone",
+  throw new AppError("limit_exceeded", `all ${slots} ranges of user ids are in use`, {
+    hint: "destroy sandboxes, or restart caisson, which frees the ranges of ended sandboxes",
   });
 }
 
@@ -63,7 +63,7 @@ export async function keepUidRange(pool: UidPool, base: number, folder: string):
 
 export function lostUidRange(id: string): AppError {
   return new AppError("unavailable", `the user ids of sandbox ${id} belong to another sandbox`, {
-    hint: "the machine was restarted since, and another data folder took them: destroy that sandbox first",
+    hint: "after a restart of the machine another data folder got these ids: destroy that sandbox first",
   });
 }
 

@@ -12,7 +12,7 @@ import { saveKeptSoon } from "./start.ts";
  */
 export function updateLimits(parts: EngineParts, live: Live, asked: SandboxLimits): void {
   const { settled } = live;
-  if (settled === undefined) throw new AppError("unavailable", `sandbox ${live.id} does not run`);
+  if (settled === undefined) throw new AppError("unavailable", `sandbox ${live.id} is not running`);
   const from = settled.limits;
   const to = changeLimits(live.id, from, asked);
   const outcomes = live.cgroup.change(parts.name, from, to);
@@ -20,8 +20,8 @@ export function updateLimits(parts: EngineParts, live: Live, asked: SandboxLimit
   const broken = [...outcomes].find(([what, why]) => why !== null && settled.enforced.includes(what));
   if (broken !== undefined) {
     live.cgroup.change(parts.name, to, from);
-    throw new AppError("conflict", `the ${broken[0]} limit of sandbox ${live.id} cannot change: ${broken[1]}`, {
-      hint: "a memory limit cannot go below what is in use: end something first",
+    throw new AppError("conflict", `cannot change the ${broken[0]} limit of sandbox ${live.id}: ${broken[1]}`, {
+      hint: "a memory limit cannot be below the memory in use: end processes first",
     });
   }
   live.settled = { ...settled, limits: to };

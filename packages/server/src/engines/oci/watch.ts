@@ -73,7 +73,8 @@ class WorkspaceWatch implements FileWatch {
     const parser = new EventParser();
     try {
       for await (const chunk of this.#socket) yield* parser.push(chunk);
-      if (!parser.ended && !this.#isGone()) throw new AppError("unavailable", "the watch was lost; look again");
+      if (!parser.ended && !this.#isGone())
+        throw new AppError("unavailable", "the watch was lost: list the folder and watch again");
     } finally {
       await this[Symbol.asyncDispose]();
     }
@@ -106,7 +107,7 @@ export async function openWatch(
   if (watches.size >= watchLimits.perSandbox || inAll >= watchLimits.inAll)
     throw new AppError(
       "limit_exceeded",
-      `more than ${watchLimits.perSandbox} watches of one sandbox, or ${watchLimits.inAll} in all`,
+      `too many watches (limit: ${watchLimits.perSandbox} per sandbox, ${watchLimits.inAll} in all)`,
     );
   const fifo = `watch-${randomBytes(8).toString("hex")}`;
   const path = join(folder, fifo);
@@ -117,7 +118,7 @@ export async function openWatch(
   } catch (error) {
     watches.delete(fifo);
     const why = messageOf(error);
-    throw new AppError("unavailable", `the workspace cannot be watched: ${why}`, { cause: error });
+    throw new AppError("unavailable", `cannot watch the workspace: ${why}`, { cause: error });
   }
 }
 

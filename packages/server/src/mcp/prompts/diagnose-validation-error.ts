@@ -2,8 +2,8 @@ import { z } from "zod";
 
 const argsSchema = z.object({
   schema: z.string().min(1).max(50_000).describe("the JSON Schema, or the name of one from sandbox://schemas"),
-  data: z.string().min(1).max(200_000).describe("the JSON that was refused"),
-  errors: z.string().max(50_000).optional().describe("what validate_json_data or validate_csv_data said"),
+  data: z.string().min(1).max(200_000).describe("the refused JSON"),
+  errors: z.string().max(50_000).optional().describe("output of validate_json_data or validate_csv_data"),
 });
 
 /** Asks what is wrong with data that does not fit its schema, and for data that does. */

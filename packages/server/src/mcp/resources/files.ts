@@ -42,7 +42,7 @@ type FileContents = { uri: string; mimeType: string } & ({ text: string } | { bl
 export async function readFile({ caller, mcp: { parts } }: Reading, uri: string): Promise<FileContents> {
   const { session, path } = readWorkspaceUri(uri);
   const record = await findSession({ caller, parts }, session);
-  if (record === undefined) throw new AppError("not_found", "there is no such session");
+  if (record === undefined) throw new AppError("not_found", "unknown session");
   parts.journal.requireRoom(caller.principal);
   const bytes = await parts.fleet.use(caller, record.id, async (sandbox) => {
     const most = toolLimits.resourceBytes;
@@ -52,8 +52,8 @@ export async function readFile({ caller, mcp: { parts } }: Reading, uri: string)
       pieces.push(piece);
       size += piece.length;
       if (size > most)
-        throw new AppError("too_large", `the file has more than ${most} bytes`, {
-          hint: "read a part of it with code, or download it: GET /api/v1/sandboxes/{id}/files/{path}",
+        throw new AppError("too_large", `the file is too large (limit: ${most} bytes)`, {
+          hint: "read parts of it with code, or download it: GET /api/v1/sandboxes/{id}/files/{path}",
         });
     }
     return Buffer.concat(pieces);

@@ -9,17 +9,17 @@ import type { TemplateChoice } from "../../core/template.ts";
 export const hostAlone: ImageChoice = { choose: (image) => chooseImage([], image, []) };
 
 const noWayOut = () => {
-  throw new AppError("unsupported", "nothing leaves a sandbox here");
+  throw new AppError("unsupported", "network access is not available here");
 };
 export const noEgress: Pick<FleetEgress, "check" | "openRun"> = { check: noWayOut, openRun: noWayOut };
 
 export async function noSnapshots(): Promise<never> {
-  throw new AppError("unsupported", "there are no snapshots here");
+  throw new AppError("unsupported", "snapshots are not available here");
 }
 
 export const noTemplates: TemplateChoice = {
   choose: () => {
-    throw new AppError("unsupported", "there are no templates here");
+    throw new AppError("unsupported", "templates are not available here");
   },
   warmUpOf: () => null,
 };

@@ -48,12 +48,12 @@ const decided = ["image", "engine", "snapshotId", "inputFolder"] as const;
 function onTemplate({ template: _, ...request }: CreateRequest, template: ReadyTemplate): CreateRequest {
   for (const name of decided)
     if (request[name] !== undefined)
-      throw new AppError("invalid", `the template ${template.name} decides about ${words[name]}`, {
-        hint: "leave it away, or make another template",
+      throw new AppError("invalid", `the template ${template.name} sets ${words[name]}; a request cannot change that`, {
+        hint: "omit it, or create another template",
       });
   const { limits = {}, env = {} } = request;
   if (limits.storageBytes !== undefined && limits.storageBytes !== template.limits.storageBytes)
-    throw new AppError("invalid", `the template ${template.name} decides about storage`);
+    throw new AppError("invalid", `the template ${template.name} sets storage; a request cannot change that`);
   return {
     ...request,
     engine: template.engine,

@@ -38,7 +38,7 @@ export function resolveCreate(
 ): Omit<Asked, "image"> {
   const { sessionKeyChars } = fleetLimits;
   if (request.sessionKey !== undefined && (request.sessionKey === "" || request.sessionKey.length > sessionKeyChars))
-    throw new AppError("invalid", `a session key has 1 to ${sessionKeyChars} characters`);
+    throw new AppError("invalid", `a session key must have 1 to ${sessionKeyChars} characters`);
   return {
     engine: request.engine ?? settings.engine,
     limits: resolveSandboxLimits({ ...settings.limits, ...request.limits }),
@@ -77,7 +77,7 @@ export function checkLifetime(ms: number, { maxLifetimeMs }: Pick<FleetSettings,
 
 export function checkLabels(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   if (Object.keys(labels).length > fleetLimits.labels)
-    throw new AppError("invalid", `more than ${fleetLimits.labels} labels`);
+    throw new AppError("invalid", `too many labels (limit: ${fleetLimits.labels})`);
   if (bytesOf(labels) > fleetLimits.labelBytes)
     throw new AppError("too_large", `labels: more than ${fleetLimits.labelBytes} bytes`);
   return labels;

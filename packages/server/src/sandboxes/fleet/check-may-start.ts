@@ -7,6 +7,6 @@ import { isAllowed } from "../../core/scope.ts";
 export function checkMayStart({ principal }: Caller, { id, status }: SandboxRecord): void {
   if (isAllowed(principal, "use")) return;
   throw new AppError("conflict", `sandbox ${id} is ${status}, and the role ${principal.role} cannot start it`, {
-    hint: "a key with the role agent can, by any use of it",
+    hint: "use a key with the role agent or higher: any call that uses the sandbox starts it",
   });
 }

@@ -6,7 +6,6 @@ import { AppError } from "../../core/errors.ts";
 import { checkpointLimits } from "../../core/fork-limits.ts";
 import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
-import { Once } from "../../lib/once.ts";
 import { type ContextJson, contextFromJson, contextToJson } from "../context-json.ts";
 import { about } from "./book.ts";
 import type { CreationParts } from "./creation.ts";
@@ -36,7 +35,7 @@ export class CheckpointDesk implements FleetCheckpoints {
   async create(caller: Caller, sandboxId: string, name: string): Promise<CheckpointRecord> {
     const { creation, keys } = this.#parts;
     if (name.length > checkpointLimits.nameCharacters)
-      throw new AppError("invalid", `a name has at most ${checkpointLimits.nameCharacters} characters`);
+      throw new AppError("invalid", `the name is too long (limit: ${checkpointLimits.nameCharacters} characters)`);
     const member = creation.registry.find(caller, sandboxId);
     const why = await reasonAgainstMemory(creation, member);
     if (why !== null) throw new AppError("unsupported", why, { hint: "take a snapshot of its files instead" });
@@ -87,7 +86,7 @@ export class CheckpointDesk implements FleetCheckpoints {
     const { id, memoryBytes } = kept;
     try {
       if (Buffer.byteLength(kept.contexts) > checkpointLimits.contextBytes)
-        throw new AppError("too_large", "what its contexts have yet to say is too much to keep");
+        throw new AppError("too_large", "the unread output of its code contexts is too large to save");
       await folder.add(draft, id);
       const data = { checkpoint_id: id, memory_bytes: memoryBytes };
       await creation.book.journal.record(
@@ -176,7 +175,7 @@ export class CheckpointDesk implements FleetCheckpoints {
     const kept = await this.#parts.records.get(id);
     if (kept !== undefined && kept.namespace === principal.namespace) return kept;
     throw new AppError("not_found", `unknown checkpoint ${JSON.stringify(id).slice(0, 80)}`, {
-      hint: "caisson checkpoint list lists those of the namespace",
+      hint: "caisson checkpoint list lists checkpoints",
     });
   }
 
@@ -186,8 +185,8 @@ export class CheckpointDesk implements FleetCheckpoints {
     try {
       const there = await this.#parts.records.count(namespace);
       if (there + coming > checkpointLimits.perNamespace)
-        throw new AppError("limit_exceeded", `the namespace has ${there} checkpoints already`, {
-          hint: "delete some first",
+        throw new AppError("limit_exceeded", `too many checkpoints in the namespace (limit: ${there})`, {
+          hint: "delete unused checkpoints first: caisson checkpoint rm CHECKPOINT",
         });
       return await make();
     } finally {

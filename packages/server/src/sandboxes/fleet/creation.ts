@@ -105,7 +105,7 @@ export async function takeWarm(
 async function whileWell(isWell: Promise<boolean>, work: Promise<void>): Promise<void> {
   work.catch(() => undefined);
   const given = async () => {
-    if (!(await isWell)) throw new AppError("unavailable", "the sandbox does not answer");
+    if (!(await isWell)) throw new AppError("unavailable", "the sandbox does not respond");
     await work;
   };
   await Promise.race([work, given()]);

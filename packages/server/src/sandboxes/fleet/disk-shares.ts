@@ -80,9 +80,9 @@ export class DiskShares {
     const [held, size, share] = [heldBytes, sizeBytes, shareBytes].map(showGibibytes);
     return new AppError(
       "limit_exceeded",
-      `no disk for ${size}: the namespace holds ${held}, and its share is ${share} (namespace_storage_percent: ${percent})`,
+      `not enough disk space for ${size}: the namespace uses ${held} of its share of ${share} (namespace_storage_percent: ${percent})`,
       {
-        hint: "ask for a smaller storage_mb, or destroy sandboxes; an administrator can raise namespace_storage_percent",
+        hint: "set a smaller storage_mb, or destroy sandboxes; an administrator can raise namespace_storage_percent",
         details: { sizeBytes, heldBytes, shareBytes, reserveBytes: room.reserveBytes },
       },
     );

@@ -9,7 +9,7 @@ export const checkpointKeys = "checkpoint ";
 export const templateKeys = "template ";
 
 const noVault = async () => {
-  throw new AppError("unsupported", "there is no vault here that could keep a key");
+  throw new AppError("unsupported", "no vault is configured to store a key");
 };
 
 export const noKeys: Keys = { newKey: noVault, readKey: noVault, dropKey: noVault, keyNames: async () => [] };

@@ -248,12 +248,14 @@ export class Lifecycle {
 }
 
 function notPaused({ record }: Member): AppError {
-  return new AppError("conflict", `sandbox ${record.id} is ${record.status}: it cannot be resumed`, {
-    hint: "start it instead",
+  return new AppError("conflict", `cannot resume sandbox ${record.id}: it is ${record.status}`, {
+    hint: "start it instead: caisson start SANDBOX",
   });
 }
 
 function handleOf({ sandbox, record }: Member): Sandbox {
   if (sandbox !== undefined) return sandbox;
-  throw new AppError("conflict", `sandbox ${record.id} is ${record.status}`, { hint: "start it first" });
+  throw new AppError("conflict", `sandbox ${record.id} is ${record.status}`, {
+    hint: "start it first: caisson start SANDBOX",
+  });
 }

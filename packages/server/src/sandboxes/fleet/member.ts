@@ -119,7 +119,7 @@ export class Member {
 
 export function noSuchSandbox(id: string): AppError {
   return new AppError("not_found", `unknown sandbox ${JSON.stringify(id).slice(0, 80)}`, {
-    hint: "caisson ls lists those of the namespace",
+    hint: "caisson ls lists sandboxes",
   });
 }
 

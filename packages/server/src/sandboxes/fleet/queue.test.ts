@@ -98,12 +98,12 @@ describe("the queue of jobs", () => {
       { requestId: "high", position: 1, priority: 1, kind: "command", sandboxId: null },
       { requestId: "low", position: 2, priority: -1 },
     ]);
-    expect(() => queue.cancel("b", low?.id ?? "")).toThrow("waits");
+    expect(() => queue.cancel("b", low?.id ?? "")).toThrow("unknown waiting job");
     expect(queue.cancel("a", low?.id ?? "")).toEqual(low);
     await expect(refused).rejects.toMatchObject({ code: "conflict" });
-    expect(() => queue.cancel("a", low?.id ?? "")).toThrow("waits");
+    expect(() => queue.cancel("a", low?.id ?? "")).toThrow("unknown waiting job");
     await end("r");
-    expect(() => queue.cancel("a", high?.id ?? "")).toThrow("waits"); // it has begun
+    expect(() => queue.cancel("a", high?.id ?? "")).toThrow("unknown waiting job"); // it has begun
     await end("high");
     await end("other");
     await Promise.all([running, kept]);

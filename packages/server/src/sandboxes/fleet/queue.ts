@@ -117,13 +117,11 @@ export class JobQueue {
   cancel(namespace: string, id: string): QueuedJob {
     const job = this.waiting(namespace).find((one) => one.id === id);
     if (job === undefined)
-      throw new AppError("not_found", `no job ${JSON.stringify(id).slice(0, 80)} waits`, {
-        hint: "one that has begun is ended by whoever started it",
+      throw new AppError("not_found", `unknown waiting job ${JSON.stringify(id).slice(0, 80)}`, {
+        hint: "only waiting jobs can be cancelled; the client that started a running job can end it",
       });
     const waiting = this.#lines.get(namespace)?.waiting.find((one) => one.id === id);
-    waiting?.giveUp(
-      new AppError("conflict", "the job was cancelled before its turn came", { details: { job_id: id } }),
-    );
+    waiting?.giveUp(new AppError("conflict", "the job was cancelled before it started", { details: { job_id: id } }));
     return job;
   }
 
@@ -218,7 +216,7 @@ export class JobQueue {
   #full(): AppError {
     const { maxConcurrent } = this.#options;
     const estimateMs = (this.#jobMs * (this.#waiting + 1)) / maxConcurrent;
-    return new AppError("limit_exceeded", "too many jobs wait already", {
+    return new AppError("limit_exceeded", "too many waiting jobs", {
       retryAfterMs: Math.round(Math.min(queueLimits.retryMaxMs, Math.max(queueLimits.retryMinMs, estimateMs))),
       details: { waiting: this.#waiting, max_concurrent: maxConcurrent },
     });

@@ -15,8 +15,8 @@ export async function refreshSecrets(
   const failed = await eachOf(own, fleetLimits.recoveringAtOnce, (member) => lifecycle.refresh(member));
   for (const error of failed) onError(error);
   if (failed.length === 0) return;
-  throw new AppError("unavailable", `the change did not reach ${failed.length} of the namespace's sandboxes`, {
-    hint: "it holds for all others; stop those that do not answer",
+  throw new AppError("unavailable", `the change failed in ${failed.length} sandboxes of the namespace`, {
+    hint: "all others have it; stop the sandboxes that do not respond",
     cause: failed[0],
   });
 }

@@ -73,7 +73,9 @@ export class Registry {
       .sort((left, right) => right.createdAtMs - left.createdAtMs || (left.id < right.id ? 1 : -1));
     const at = cursor === undefined ? 0 : own.findIndex(({ id }) => id === cursor) + 1;
     if (cursor !== undefined && at === 0)
-      throw new AppError("not_found", "the sandbox that the cursor names is gone", { hint: "list from the start" });
+      throw new AppError("not_found", "the sandbox at the cursor no longer exists", {
+        hint: "list again from the first page",
+      });
     return own
       .slice(at)
       .filter((record) => status === undefined || record.status === status)
@@ -118,7 +120,7 @@ function mayFind(principal: Principal, { record, forTemplate }: Member): boolean
 }
 
 function full(what: string): AppError {
-  return new AppError("limit_exceeded", what, { hint: "destroy some first" });
+  return new AppError("limit_exceeded", what, { hint: "destroy unused sandboxes first: caisson rm SANDBOX" });
 }
 
 /** JSON keeps two names apart whatever they hold. */

@@ -102,7 +102,7 @@ export class Seeds {
     if (without !== null) return without;
     if (warmUp === null) return "it has no warm-up";
     if (name !== engine) return `the engine ${name} cannot save memory`;
-    return this.#closed ? "the daemon ends" : null;
+    return this.#closed ? "the daemon is shutting down" : null;
   }
 
   #makeRoom(): void {
@@ -120,8 +120,7 @@ export class Seeds {
     const why = await this.#make(template, signal);
     if (why !== null) return why;
     const made = await this.#load(id);
-    if (made === undefined)
-      throw new AppError("unavailable", "the memory that a warm-up left could not be brought back");
+    if (made === undefined) throw new AppError("unavailable", "the saved memory of the warm-up could not be restored");
     return made;
   }
 

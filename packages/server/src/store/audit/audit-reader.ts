@@ -29,8 +29,8 @@ export class AuditReader implements AsyncDisposable {
     try {
       await access(path, constants.R_OK);
     } catch (error) {
-      if (errnoOf(error) === "ENOENT") throw new AppError("not_found", `there is no store at ${path}`);
-      throw new AppError("forbidden", `${path} cannot be read`, { hint: "ask as the daemon's user, or as root" });
+      if (errnoOf(error) === "ENOENT") throw new AppError("not_found", `no database at ${path}`);
+      throw new AppError("forbidden", `cannot read ${path}`, { hint: "run this as the daemon's user or as root" });
     }
     const temporary = await copyIfReadOnly(path);
     const readable = temporary === undefined ? path : join(temporary, basename(path));

@@ -18,12 +18,13 @@ export function canonical(value: AuditValue | undefined, depth = 0): string {
   if (typeof value === "string") return JSON.stringify(storable(value));
   if (value === null || typeof value === "boolean") return String(value);
   if (typeof value === "number") {
-    if (!Number.isFinite(value)) throw new AppError("invalid", "an audit entry holds a number that JSON cannot say");
+    if (!Number.isFinite(value))
+      throw new AppError("invalid", "an audit entry contains a number that JSON does not support");
     return JSON.stringify(value);
   }
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
   if (typeof value === "object") return canonicalObject(value as { [key: string]: AuditValue }, depth);
-  throw new AppError("invalid", `an audit entry cannot hold a ${typeof value}`);
+  throw new AppError("invalid", `an audit entry cannot contain a ${typeof value}`);
 }
 
 function canonicalObject(value: { readonly [key: string]: AuditValue | undefined }, depth: number): string {

@@ -95,7 +95,7 @@ export class Chains {
     const known = this.#next.heads.get(namespace) ?? this.#heads.get(namespace);
     if (known !== undefined) return known;
     if (this.#heads.size + this.#next.heads.size >= auditLimits.chains)
-      throw new AppError("limit_exceeded", `the audit log has ${auditLimits.chains} namespaces already`);
+      throw new AppError("limit_exceeded", `too many namespaces in the audit log (limit: ${auditLimits.chains})`);
     return { namespace, position: 0, sequence: 0, hash: genesisHash, bytes: 0 };
   }
 

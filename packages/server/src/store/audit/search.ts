@@ -76,7 +76,7 @@ async function findRun(db: Kysely<Schema>, query: AuditQuery, limit: number): Pr
 /** Newest first, unless rows after a position are asked for. Goes through the log window by window, so that appends go on. */
 export async function searchAudit(db: Kysely<Schema>, query: AuditQuery): Promise<AuditRow[]> {
   if ((query.text ?? "").length > auditLimits.searchCharacters)
-    throw new AppError("invalid", `a text to search for has at most ${auditLimits.searchCharacters} characters`);
+    throw new AppError("invalid", `the search text is too long (limit: ${auditLimits.searchCharacters} characters)`);
   const { default: usual, min, max } = auditLimits.searched;
   const limit = Math.max(min, Math.min(max, query.limit ?? usual));
   if (query.runId !== undefined) return findRun(db, query, limit);

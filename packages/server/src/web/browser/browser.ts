@@ -42,7 +42,7 @@ export class Browser {
     const { id } = place;
     const waiting = this.#waiting.get(id) ?? 0;
     if (waiting >= browserLimits.waiting)
-      throw new AppError("limit_exceeded", `${browserLimits.waiting} pages wait for this browser already`);
+      throw new AppError("limit_exceeded", `too many pages wait for the browser (limit: ${browserLimits.waiting})`);
     this.#waiting.set(id, waiting + 1);
     const used = this.#turns.get(id);
     const turn = used ?? new Turn();
@@ -62,7 +62,7 @@ export class Browser {
   async #open(caller: Caller, place: BrowserPlace, request: BrowserRequest, isClean: boolean): Promise<OpenedPage> {
     const { fleet } = this.#parts;
     const { id } = place;
-    if (request.signal.aborted) throw new AppError("timeout", "it was given up");
+    if (request.signal.aborted) throw new AppError("timeout", "the request was cancelled");
     const way = new Way(this.#parts, caller, place);
     await way.ask(destinationOf(request.url), request.signal);
     // What the last page left in it, if it broke out of the browser, ends here.
@@ -96,29 +96,29 @@ async function failureOf({ error, message, url }: Failed, way: Way): Promise<App
   }
   switch (error) {
     case "unreached":
-      return new AppError("unavailable", `${place} was not reached: ${message}`);
+      return new AppError("unavailable", `cannot reach ${place}: ${message}`);
     case "timeout":
-      return new AppError("timeout", message, { hint: "a longer timeout_seconds may help" });
+      return new AppError("timeout", message, { hint: "try a longer timeout_seconds" });
     case "selector":
-      return new AppError("invalid", `wait_for is no CSS selector: ${message}`);
+      return new AppError("invalid", `wait_for is not a CSS selector: ${message}`);
     case "download":
-      return new AppError("unsupported", `${place} sends a file or nothing, and no page`, {
-        hint: "fetch it with code in your sandbox",
+      return new AppError("unsupported", `${place} returns a file or nothing, not a page`, {
+        hint: "download it with code in the sandbox",
       });
     case "missing":
       return new AppError("unsupported", message, { hint: "caisson image import browser" });
     case "too_large":
-      return new AppError("too_large", `this page is no page to be read: ${message}`);
+      return new AppError("too_large", `cannot read this page: ${message}`);
     case "crashed":
-      return new AppError("unavailable", `the page has ended the browser: ${message}`, {
-        hint: "it may take more memory than there is; fetch_webpage reads it without running its scripts",
+      return new AppError("unavailable", `the browser ended while it loaded the page: ${message}`, {
+        hint: "the page may need too much memory; fetch_webpage reads it without running its scripts",
       });
   }
 }
 
 function notThere({ waitFor = "" }: BrowserRequest, { title, url, status }: Omit<Shown, "missing">): AppError {
-  return new AppError("timeout", `no element is ${JSON.stringify(waitFor)} on ${url} yet`, {
-    hint: "call without wait_for to see what the page has, or with a longer timeout_seconds",
+  return new AppError("timeout", `no element matches ${JSON.stringify(waitFor)} on ${url}`, {
+    hint: "omit wait_for to see the page, or set a longer timeout_seconds",
     details: defined({ url, title, status }),
   });
 }

@@ -46,9 +46,9 @@ export function commandOf(request: BrowserRequest): Command {
 export async function drive(sandbox: CommandHandle, signal: AbortSignal): Promise<Failed | Shown> {
   const result = await sandbox.run({ trackFiles: false, signal });
   if (result.oom_killed) throw tooMuch();
-  if (result.timed_out || result.cpu_limit) throw new AppError("timeout", "the browser has not ended in time");
+  if (result.timed_out || result.cpu_limit) throw new AppError("timeout", "the browser did not end in time");
   if (result.exit_code === 127)
-    throw new AppError("unsupported", "there is no Python in the image of the browser", { hint: "see docs/web.md" });
+    throw new AppError("unsupported", "the image browser has no Python", { hint: "see docs/web.md" });
   return readAnswer(result.stdout);
 }
 
@@ -57,7 +57,7 @@ const mostBytes = Math.ceil((browserLimits.pictureBytes * 4) / 3) + webLimits.ht
 
 function tooMuch(): AppError {
   const megabytes = browserLimits.memoryBytes / 1024 ** 2;
-  return new AppError("too_large", `this page takes more memory than the ${megabytes} MB of the browser`, {
+  return new AppError("too_large", `this page needs more memory than the browser has (${megabytes} MB)`, {
     hint: "fetch_webpage reads it without running its scripts",
   });
 }

@@ -44,6 +44,6 @@ describe("what a browser answers", () => {
     ["a picture higher than any", answer(head, png(1, browserLimits.wholeHeight + 1))],
     ["a picture of too many bytes", answer(head, png(1, 1, browserLimits.pictureBytes + 1))],
   ])("is refused when it is %s", (_, output) => {
-    expect(() => readAnswer(output)).toThrow("the browser has not answered as it should");
+    expect(() => readAnswer(output)).toThrow("invalid response from the browser");
   });
 });

@@ -73,7 +73,7 @@ function readPicture(base64: string): Picture {
 }
 
 function wrong(): AppError {
-  return new AppError("unavailable", "the browser has not answered as it should", {
-    hint: "try again; a page that keeps doing this is hostile",
+  return new AppError("unavailable", "invalid response from the browser", {
+    hint: "try again; a page that causes this repeatedly is hostile",
   });
 }

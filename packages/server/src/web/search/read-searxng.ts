@@ -27,7 +27,7 @@ export function readSearxng(text: string, base: string): FoundResults {
   if (results.length > 0) return { state: "results", results };
   if (silent.length === 0) return { state: "none", results };
   const reasons = silent.slice(0, 5).map(([name, why]) => `${name}: ${why}`);
-  throw new AppError("unavailable", `none of its engines answers (${oneLine(reasons.join(", "), 200)})`);
+  throw new AppError("unavailable", `none of its engines responds (${oneLine(reasons.join(", "), 200)})`);
 }
 
 function parse(text: string): unknown {

@@ -65,12 +65,12 @@ export async function searchWeb(parts: SearchParts, request: SearchRequest): Pro
 function chosen({ providers }: SearchParts, name: ProviderName | undefined): readonly Provider[] {
   if (name === undefined) {
     if (providers.length > 0) return providers;
-    throw new AppError("unsupported", "no search provider is configured", { hint: "an operator sets web.search" });
+    throw new AppError("unsupported", "no search provider is configured", { hint: "an operator must set web.search" });
   }
   const found = providers.filter((provider) => provider.name === name);
   if (found.length > 0) return found;
   throw new AppError("unsupported", `the search provider ${name} is not configured`, {
-    hint: `there are: ${providers.map((provider) => provider.name).join(", ")}`,
+    hint: `providers: ${providers.map((provider) => provider.name).join(", ")}`,
   });
 }
 
@@ -79,14 +79,16 @@ async function tryProvider(parts: SearchParts, provider: Provider, request: Sear
   const { name, base } = provider;
   const known = { provider: name, isRefused: false, restsMs: null };
   if (base === null) {
-    const error = new AppError("unsupported", `nobody has said where ${name} is`, {
-      hint: `an operator sets web.search to ${name}=URL`,
+    const error = new AppError("unsupported", `no URL is configured for ${name}`, {
+      hint: `an operator must set web.search to ${name}=URL`,
     });
     return { failure: { ...known, reason: error.message }, error };
   }
   const rest = request.provider === undefined ? health.resting(namespace, name) : undefined;
   if (rest !== undefined) {
-    const error = new AppError("unavailable", `${name} rests: ${rest.reason}`, { retryAfterMs: rest.forMs });
+    const error = new AppError("unavailable", `${name} is not used for now: ${rest.reason}`, {
+      retryAfterMs: rest.forMs,
+    });
     return { failure: { ...known, reason: error.message, restsMs: rest.forMs }, error };
   }
   try {
@@ -124,14 +126,14 @@ async function ask({ run, reader }: SearchParts, provider: Provider, base: URL, 
   if (found.state === "captcha" || (found.state === "unknown" && [202, 403, 429].includes(answer.status)))
     throw new CaptchaError();
   if (found.state === "unknown" || answer.status >= 400)
-    throw new AppError("unavailable", `it answers ${answer.status} with a page that is not known`);
+    throw new AppError("unavailable", `unexpected page (status ${answer.status})`);
   return found;
 }
 
 function readJson(text: string, url: string, status: number): FoundResults {
   if (status === 403)
-    throw new AppError("unavailable", "it answers 403: `json` may be missing from search.formats in its settings");
-  if (status >= 400) throw new AppError("unavailable", `it answers ${status}`);
+    throw new AppError("unavailable", "status 403: `json` may be missing from search.formats in its settings");
+  if (status >= 400) throw new AppError("unavailable", `status ${status}`);
   return readSearxng(text, url);
 }
 
@@ -155,7 +157,7 @@ function noAnswer(failed: readonly FailedProvider[], errors: readonly unknown[])
       details: { ...refusal.details, ...details },
     });
   const rests = failed.flatMap(({ restsMs }) => restsMs ?? []);
-  return new AppError("unavailable", `no search provider answers: ${summary(failed)}`, {
+  return new AppError("unavailable", `no search provider responds: ${summary(failed)}`, {
     details,
     ...(rests.length === 0 ? {} : { retryAfterMs: Math.min(...rests) }),
   });
