@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { runResult } from "../schemas/run.ts";
+import { runFields, runResult } from "../schemas/run.ts";
 import { finding } from "../schemas/validation.ts";
 import { executeCode } from "./execute-code.ts";
 import { sessionId, where } from "./session.ts";
@@ -30,7 +30,7 @@ export const runSandboxCode = defineTool({
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: z.strictObject({
     code: z.string().min(1).describe("the complete Python program"),
-    timeout_sec: z.number().min(0).max(1e9).optional().describe("wall-clock limit; default: 60"),
+    timeout_sec: runFields.timeout_seconds.describe("wall-clock limit; 0 disables it; default: 60"),
     session_id: sessionId,
   }),
   output,
