@@ -1,5 +1,5 @@
 #!/bin/sh
-# Format and lint, types, unused code. Runs all three, names those that failed, and ends with how many did.
+# Format and lint, types, unused code, first words of doc comments. Runs all, names those that failed, and ends with how many did.
 cd "$(dirname -- "$0")/.." || exit 125
 PATH=$PWD/node_modules/.bin:$PATH
 failed=0
@@ -14,4 +14,5 @@ check() {
 check biome biome check --error-on-warnings
 check tsc tsc --noEmit
 check knip knip --no-progress
+check comments node scripts/comment-starts.mjs
 exit "$failed"
