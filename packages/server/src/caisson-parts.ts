@@ -6,7 +6,7 @@ import type { GatesParts } from "./egress/gates.ts";
 import type { Policies } from "./egress/policies.ts";
 import type { World } from "./egress/reach.ts";
 
-/** What a service gives to the Caisson that makes its sandboxes: for the gate of each of them, and for itself. */
+/** Parts that a service gives to its Caisson: for the gate of each sandbox, for runs and for images. */
 export interface Oversight
   extends Partial<Pick<GatesParts, "log" | "asking" | "secrets" | "downloads" | "packageHosts">> {
   /** Writes down runs, before anybody hears of them. Default: files of the data folder. */
@@ -16,9 +16,9 @@ export interface Oversight
 }
 
 export interface CaissonParts extends CaissonOptions {
-  /** What sandboxes may reach. Default: what `network` says. */
+  /** Network policies. Default: those of `network`. */
   policies?: Policies;
-  /** May come later: no sandbox is anybody's before it is there. */
+  /** May come later: a sandbox can be used once it is there. */
   oversight?: Oversight | Promise<Oversight>;
   /** Name servers, addresses and sockets. Default: this machine's. */
   world?: World;

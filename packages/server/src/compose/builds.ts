@@ -1,4 +1,4 @@
-/** What makes layers, and what sandboxes are filled with: above the fleet, in sandboxes. */
+/** Builds of images and templates, and installations of packages. All of them happen in sandboxes, and so above the fleet. */
 import { arch } from "node:os";
 import { join } from "node:path";
 import { noApt } from "../core/apt.ts";

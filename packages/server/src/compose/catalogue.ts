@@ -1,4 +1,4 @@
-/** What sandboxes can be made of: records alone, which the fleet reads and builds change. */
+/** Images and templates by their records. The fleet reads them, builds change them. */
 import type { LayerId } from "../core/layer.ts";
 import { AskedImages } from "../images/asked-images.ts";
 import { Images } from "../images/images.ts";
@@ -9,7 +9,7 @@ import type { Stores } from "./store.ts";
 
 export interface Catalogue {
   images: Images;
-  /** Those that a sandbox may ask for, also before they are there. */
+  /** Images that a sandbox may ask for, including those that asking makes. */
   asked: AskedImages;
   templates: Templates;
   /** Layers that records name. Every kind of record that names layers has its place here: a layer that none of them names is removed. */

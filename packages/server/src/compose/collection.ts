@@ -56,7 +56,7 @@ export async function openCollection(
   return collection;
 }
 
-/** What became no image and no template; and layers that no record names. */
+/** Removes builds that became no image or template, then layers that were there before and that no record names. */
 async function sweep(
   { fleet, imageBuilds, templateBuilds, layers, named }: Below,
   former: ReadonlySet<LayerId> | null,

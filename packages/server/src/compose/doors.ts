@@ -28,13 +28,13 @@ import type { McpDoor } from "./mcp-door.ts";
 import type { Service } from "./service.ts";
 import { toolPartsOf } from "./tool-parts.ts";
 
-/** What the service does not know of its doors; and what it knows, where that is to be something else. */
+/** Settings of the doors, and parts that replace those of the service. */
 type DoorParts = Required<Pick<HttpParts, Told>> &
   Omit<Partial<HttpParts>, Told> & {
     webhooks: { mayBePrivate: boolean; waitsMs?: readonly number[] };
-    /** The sets of tools that MCP clients have who name none. */
+    /** Tool sets of MCP clients that name none. Default: core. */
     mcpTools?: readonly string[];
-    /** What of tool calls the audit log keeps beside their entries; nothing unless given. */
+    /** Content of tool calls that the audit log keeps. Default: none. */
     auditContent?: ContentPolicy;
   };
 

@@ -1,4 +1,4 @@
-/** What sandboxes may reach, who is asked about the rest, and what is written down of both. */
+/** Network policies, approvals, and the log of what sandboxes try to reach. */
 import { join } from "node:path";
 import { ApprovalDesk } from "../approvals/desk.ts";
 import type { Oversight } from "../caisson-parts.ts";
@@ -24,7 +24,7 @@ export interface Egress {
   host: HostAccess;
   /** Files of registries that are kept for the next that asks; undefined where none are. */
   downloads: FileDownloads | undefined;
-  /** What the gate of each sandbox is opened with. */
+  /** Parts that the gate of each sandbox is opened with. */
   guard: Pick<Oversight, "log" | "secrets" | "asking" | "downloads" | "packageHosts">;
 }
 

@@ -15,7 +15,7 @@ export interface McpServers extends ServerParts, AsyncDisposable {
   follow: Follow;
 }
 
-/** What the product's servers are made of, whichever way their clients come. */
+/** Opens the parts of the product's MCP servers, for clients over HTTP and over standard streams. */
 export function openMcpServers({ onError, ...parts }: McpServersParts, client: Pick<McpClient, "caller">): McpServers {
   const changes = new Changes();
   const mcp = openMcp({ toolsOf, report: (error) => report(error, onError), ...parts }, client, changes);

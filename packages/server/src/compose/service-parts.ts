@@ -15,15 +15,15 @@ import type { SandboxMaker } from "../sandboxes/fleet/maker.ts";
 import type { StoreOptions } from "../store/open-store.ts";
 import type { VaultOptions } from "../vault/open-vault.ts";
 
-/** What a service is made of and goes by. */
+/** Parts and settings of a service. */
 export interface ServiceParts {
-  /** Where database and blobs lie. */
+  /** Folder of the database, the blobs and the logs. */
   folder: string;
-  /** The store, where it has another path or is being opened already. */
+  /** Another path of the database, or a database that is being opened already. */
   opening?: Partial<Pick<StoreOptions, "path" | "client" | "signer">>;
-  /** What sandboxes may reach, as the configuration says. */
+  /** Network policies, as configured. */
   policies: Policies;
-  /** How long records of runs stay; none are kept unless given. */
+  /** Retention of records of runs. Default: none are kept. */
   records?: RecordOptions | undefined;
   /** Opens what makes sandboxes. It stays its opener's. */
   openCaisson: (given: { policies: Policies; oversight: Oversight }) => Caisson;
@@ -33,22 +33,22 @@ export interface ServiceParts {
   approvals: ApprovalSettings;
   /** Maximum rules of one sandbox. */
   sandboxRules?: number;
-  /** Where packages come from; nothing is installed unless given. */
+  /** Sources of packages and images. Default: nothing is installed. */
   packages?: PackageSettings;
-  /** The machine around it; closed unless given. */
+  /** Access to the host. Default: closed. */
   host?: OpenedHost | undefined;
   /** Keeps all layers: those of the data folder are a daemon's, and this is none. Default: false. */
   leavesLayers?: boolean;
   /** Disk usage (percent) that triggers garbage collection. Default: only on request. */
   gcWatermarkPercent?: number;
-  /** Search providers, in their order; none unless given. */
+  /** Search providers, in their order. Default: none. */
   search?: readonly string[];
   /** Image of the browser that opens pages. Default: `browser`. */
   browserImage?: string;
   /** Maximum size of the audit entries of one namespace. */
   auditBytes?: number;
   clock: Clock;
-  /** Fills a new sandbox from a snapshot; from the storage here unless given. */
+  /** Fills a new sandbox from a snapshot. Default: from the service's own storage. */
   restore?: Restore;
   /** Default: an empty vault with a key of its own. */
   vault?: VaultOptions;
@@ -59,22 +59,22 @@ export interface ServiceParts {
 
 export interface PackageSettings {
   registries: Registries;
-  /** Those of `packages`, where they are looked for when something is first installed. */
+  /** Finds the registries at the first installation. Default: `registries`. */
   findRegistries?: () => Promise<Registries>;
   /** Refuses packages without a version. Default: false. */
   mustPin: boolean;
   /** Hosts that packages come from, as entries of a map. */
   knownHosts?: readonly (readonly [string, PackageManager | "apt"])[];
-  /** Where packages of images come from; none are made unless given. */
+  /** Sources of Debian packages for images. Default: no images are made. */
   apt?: AptSources;
-  /** Registries of images, on this machine and its networks, that may be asked. */
+  /** Image registries on this machine and its networks that may be used. */
   imageRegistries?: readonly string[];
-  /** Registries, or repositories of them, whose images sandboxes pull by asking for them; none unless given. */
+  /** Registries or repositories whose images sandboxes pull by asking for them. Default: none. */
   pulls?: readonly string[];
   /** Specifications that come with the program. */
   catalogue?: readonly CatalogueEntry[];
   /** Builds an image when a sandbox first asks for it. Default: false. */
   makesCatalogue?: boolean;
-  /** Bytes of downloads that are kept for the next that asks. Default: 0. */
+  /** Bytes of downloaded files that are kept for later requests. Default: 0. */
   keepBytes?: number;
 }

@@ -3,7 +3,7 @@ import { ToolCounts } from "../tools/tool-counts.ts";
 import type { ToolParts } from "../tools/tool-parts.ts";
 import type { Service } from "./service.ts";
 
-/** What tools are doors to. */
+/** Picks the use cases that tools call. */
 export function toolPartsOf(
   { caisson, store, storage, redactors, ...service }: Service,
   policy: ContentPolicy = "none",

@@ -20,23 +20,23 @@ import type { Images } from "./images.ts";
 import { buildLimits } from "./limits.ts";
 
 interface BuildFleet extends Pick<Fleet<unknown>, "build"> {
-  /** Sandboxes that wait in pools are no use of an image. */
+  /** Ends sandboxes that wait in pools with this root. */
   emptyPools: (layerId: LayerId) => Promise<void>;
 }
 
 export interface ImageBuildsParts extends BuildParts {
   images: Images;
-  /** Where logs are kept. */
+  /** Folder of the logs. */
   folder: string;
   fleet: BuildFleet;
-  /** Layers that somebody needs who has no sandbox of them. */
+  /** Layers that templates need, with or without a sandbox. */
   needed: () => readonly LayerId[];
   journal: Recorder;
   clock: Clock;
   onError: (error: unknown) => void;
 }
 
-/** What an import says of the image to come. */
+/** An image to be made. */
 export interface Draft extends Pick<ImageRecord, "name" | "aliases" | "description" | "source" | "digest" | "config"> {
   steps: readonly string[];
   build: (progress: Progress) => Promise<LayerInfo>;
@@ -49,7 +49,7 @@ interface Build {
   done: Promise<void>;
 }
 
-/** What a reader of a log is told. */
+/** A message to readers of a log. */
 export type LogMessage =
   | { type: "step"; step: string; at: number; of: number }
   | { type: "log"; data: string }
@@ -224,7 +224,7 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
     await this.#supersede(id, name);
   }
 
-  /** What failed under this name before is of no interest, and who waits in a pool has an older one. */
+  /** Forgets failed images of this name, and ends sandboxes that wait with an older one. */
   async #supersede(id: string, name: string): Promise<void> {
     for (const other of this.#parts.images.list()) {
       if (other.id === id || other.name !== name) continue;
@@ -255,7 +255,7 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
     this.#builds.delete(id);
   }
 
-  /** What it says from the beginning on, and its end as the last. */
+  /** Reads the log from its beginning; the end of the build is the last message. */
   async *log(image: string, gone: AbortSignal): AsyncGenerator<LogMessage> {
     const { images } = this.#parts;
     const { id } = images.get(image);

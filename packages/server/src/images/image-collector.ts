@@ -13,9 +13,9 @@ interface ImageCollectorParts {
   images: Pick<Images, "list">;
   builds: Pick<ImageBuilds, "delete">;
   layers: Pick<Layers, "list">;
-  /** Layers that somebody needs who has no sandbox of them. */
+  /** Layers that templates need, with or without a sandbox. */
   needed: () => readonly LayerId[];
-  /** What sandboxes are made of that name none. */
+  /** Image of sandboxes that name none. */
   usual: string;
 }
 

@@ -23,7 +23,7 @@ export class Images {
     this.#parts = parts;
   }
 
-  /** What the last daemon did not finish is over. */
+  /** Builds that the last daemon did not finish have failed. */
   static async open(parts: ImagesParts): Promise<Images> {
     const images = new Images(parts);
     for (const record of (await parts.records.list()).reverse()) {
@@ -64,7 +64,7 @@ export class Images {
     return this.#records.get(id);
   }
 
-  /** The one whose tree it is; none of an image that is gone. */
+  /** Finds the image whose tree this is; undefined once it is deleted. */
   ofLayer(layerId: LayerId): ImageRecord | undefined {
     return this.#records.values().find((record) => record.layerId === layerId);
   }
@@ -73,7 +73,7 @@ export class Images {
     return chooseImage(this.list(), image, this.catalogue);
   }
 
-  /** Layers of images: whoever looks for what nobody needs must not take them. */
+  /** Layers of all images; no collection may remove them. */
   layerIds(): LayerId[] {
     return this.list().flatMap(({ layerId }) => (layerId === null ? [] : [layerId]));
   }
@@ -92,7 +92,7 @@ export class Images {
     if (record !== undefined) this.#records.set(id, { ...record, ...changes });
   }
 
-  /** Its record alone. */
+  /** Deletes the record, and nothing else of the image. */
   async forget(id: string, news?: News): Promise<void> {
     const { journal, records } = this.#parts;
     if (news === undefined) await records.delete(id);

@@ -49,22 +49,22 @@ export interface DaemonConfiguration {
   caisson: Omit<ConfiguredOptions, "home" | "root" | "runtimePaths">;
   fleet: FleetSettings;
   approvals: ApprovalSettings;
-  /** That a sandbox may have of its own. */
+  /** Maximum rules of one sandbox. */
   sandboxRules: number;
   packages: PackageSettings;
-  /** Of the disk; past it what nothing uses is removed. */
+  /** Disk usage (percent) that triggers garbage collection. */
   gcWatermarkPercent: number;
   /** Search providers, in their order. */
   search: readonly string[];
   /** The sets of tools of MCP clients that name none. */
   mcpTools: readonly string[];
-  /** Of the machine around it; null: nothing. */
+  /** Access to the host; null: closed. */
   host: HostSettings | null;
 }
 
-/** What the supervisor is told. */
+/** Answer to the supervisor once the daemon is ready. */
 export interface DaemonReady {
-  /** Of the local administrator. */
+  /** Key of the local administrator. */
   adminKey: string;
   /** The path of the one-time link, on a first start. */
   setupPath: string | null;

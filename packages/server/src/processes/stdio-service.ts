@@ -35,7 +35,7 @@ export interface StdioOptions {
   log: (text: string) => void;
 }
 
-/** Whoever starts the program decides for it, as an operator does, and has no key. */
+/** The user who starts the program, with the rights of an operator and without a key. */
 const caller: Caller = {
   principal: { id: "stdio", name: "stdio", namespace: "default", role: "operator" },
   requestId: "stdio",
@@ -85,7 +85,7 @@ function fleetSettings(configuration: Configuration): FleetSettings {
   return { ...fleetOptions(configuration), limits, poolSize: 1, poolQuietMs: poolLimits.quietAloneMs, idleTimeoutMs };
 }
 
-/** What is said here of images needs a daemon that makes them. */
+/** Settings of packages. Those about making images need a daemon. */
 function packageSettings(
   configuration: Configuration,
   variables: Variables,

@@ -24,15 +24,15 @@ type MakeOptions = Parameters<SandboxMaker["createSandbox"]>[0];
 export interface StdioStart extends AsyncDisposable {
   caisson: Caisson;
   maker: SandboxMaker;
-  /** Of this process alone, and gone with it. */
+  /** Folder of this process alone; it is removed with it. */
   folder: Promise<string>;
-  /** Of the store in there. */
+  /** The database in that folder, which is being opened. */
   opening: { client: Promise<SqliteClient>; signer: Promise<SigningKey> };
   /** Removes what others like it left that died. */
   sweep(): Promise<void>;
-  /** What sandboxes may reach. */
+  /** Network policies. */
   policies: Policies;
-  /** What the service gives the Caisson; from here on its first sandbox can be somebody's. */
+  /** Gives the Caisson what the service has opened; the first sandbox waits for it at its gate. */
   oversee(oversight: Oversight): void;
 }
 
@@ -102,7 +102,7 @@ function folderLocks(opened: AsyncDisposableStack, helperPath: string): FolderLo
   };
 }
 
-/** Whether one that asked for nothing would be the same. */
+/** True where a request for nothing in particular would get the same sandbox. */
 function isLikely(
   { engine: _, keep: __, fleet: ___, limits, warm, ...more }: MakeOptions,
   usual: MakeOptions["limits"],

@@ -18,7 +18,7 @@ export interface TemplatesParts {
   journal: Recorder;
 }
 
-/** Where sandboxes of a kind begin, by their records; of a namespace (IMG-06). */
+/** Templates by their records, each of one namespace (IMG-06). */
 export class Templates implements TemplateChoice {
   readonly #parts: TemplatesParts;
   readonly #records = new Map<string, TemplateRecord>();
@@ -27,7 +27,7 @@ export class Templates implements TemplateChoice {
     this.#parts = parts;
   }
 
-  /** What the last daemon did not finish is over. */
+  /** Builds that the last daemon did not finish have failed. */
   static async open(parts: TemplatesParts): Promise<Templates> {
     const templates = new Templates(parts);
     for (const record of (await parts.records.list()).reverse()) {
@@ -107,7 +107,7 @@ export class Templates implements TemplateChoice {
     return changed;
   }
 
-  /** Its record alone. */
+  /** Deletes the record, and nothing else of the template. */
   async forget(id: string, news: News): Promise<void> {
     const { journal, records } = this.#parts;
     await journal.record(news, (within) => records.delete(id, within));

@@ -6,13 +6,13 @@ import { KeptSeeds, savesMemory, sweepSeeds } from "./kept-seeds.ts";
 import { checkpointKeys, type Keys } from "./keys.ts";
 import type { SandboxMaker } from "./maker.ts";
 
-/** What is kept of memory that the engine has saved: of checkpoints, and of templates. */
+/** Records, folders and keys of the memory that the engine has saved, of checkpoints and of templates. */
 export interface SavedMemory {
   records: CheckpointRecords;
   folder: CheckpointFolder;
   keys: Keys;
   seeds: KeptSeeds;
-  /** Removes what a killed daemon left half-made; before the first is made, and once. */
+  /** Removes, once, what a killed daemon left unfinished; called before anything is saved. */
   swept: () => Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export function openSavedMemory(
   return { records, folder, keys, seeds: new KeptSeeds({ copies, keys, folder: seedsFolder, swept }), swept };
 }
 
-/** In the folders, with the engine, in the vault. */
+/** Removes unfinished memory from the folders, the engine and the vault. */
 async function sweep(
   copies: Pick<Copies, "kept" | "remove">,
   { folder, records, keys, seedsFolder }: Pick<SavedMemory, "folder" | "records" | "keys"> & { seedsFolder: string },

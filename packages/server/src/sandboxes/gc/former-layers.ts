@@ -1,7 +1,7 @@
 import type { LayerId } from "../../core/layer.ts";
 import type { Layers } from "../../core/layer-builder.ts";
 
-/** Those that were there before anything could be made: what no record names of them, the last daemon was killed over. */
+/** Layers that were there before this daemon made any. A killed daemon left those that no record names. */
 export async function formerLayers(
   layers: Pick<Layers, "list">,
   onError: (error: unknown) => void,

@@ -7,9 +7,9 @@ import { gcLimits } from "./limits.ts";
 
 interface LayerCollectorParts {
   layers: Layers;
-  /** What images, checkpoints and templates name; every kind of record that names layers is among them. */
+  /** Layers that images and templates name. Every kind of record that names layers is among them. */
   named: readonly (() => Iterable<LayerId | null> | Promise<Iterable<LayerId | null>>)[];
-  /** Whether whoever made it has had time to write down what for. */
+  /** True once the maker of a layer has had time to write the record that names it. */
   isSettled: (layer: LayerInfo) => boolean;
   /** Counted by another kind. */
   elsewhere?: () => readonly LayerId[];
