@@ -2,7 +2,7 @@
 import { type EndpointParts, McpEndpoint } from "../mcp/endpoint.ts";
 import { callerOf } from "../mcp-protocol/caller.ts";
 import { endSession } from "../tools/session.ts";
-import { type McpServersParts, openMcpServers } from "./mcp-servers.ts";
+import { type McpServersParts, openMcpServers } from "./product-mcp.ts";
 
 type McpDoorParts = McpServersParts & Pick<EndpointParts, "sets">;
 

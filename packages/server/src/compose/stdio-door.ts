@@ -1,7 +1,7 @@
 /** MCP over a pair of streams, for the one client that they lead to. */
 import { type StdioClient, serveClient } from "../mcp/serve-client.ts";
 import { Traces } from "../mcp/traces.ts";
-import { openMcpServers } from "./mcp-servers.ts";
+import { openMcpServers } from "./product-mcp.ts";
 import type { Service } from "./service.ts";
 import { toolPartsOf } from "./tool-parts.ts";
 

@@ -3,7 +3,8 @@ import { type Range, recordLimits, requestLimits } from "../core/limits.ts";
 import { engineAliases, engineChoices } from "../core/request.ts";
 import { egressLimits } from "../egress/limits.ts";
 import { portLimits } from "../http/limits.ts";
-import { fleetLimits, poolLimits, queueLimits } from "../sandboxes/fleet/limits.ts";
+import { lifetimeLimits } from "../sandboxes/fleet/lifetime-limits.ts";
+import { poolLimits, queueLimits } from "../sandboxes/fleet/limits.ts";
 import { keptArtifactLimits } from "../sandboxes/snapshot-limits.ts";
 import { serviceLimits } from "../supervision/limits.ts";
 import { approvalSettings } from "./approval-settings.ts";
@@ -265,19 +266,19 @@ const settingSpecs = {
   },
   idle_seconds: {
     type: "number",
-    range: inSeconds(fleetLimits.idleTimeoutMs),
+    range: inSeconds(lifetimeLimits.idleTimeoutMs),
     env: "CAISSON_IDLE_SECONDS",
     help: "time without use after which a sandbox is stopped, in seconds",
   },
   lifetime_seconds: {
     type: "number",
-    range: inSeconds(fleetLimits.lifetimeMs),
+    range: inSeconds(lifetimeLimits.lifetimeMs),
     env: "CAISSON_LIFETIME",
     help: "age at which a sandbox is destroyed, in seconds",
   },
   max_lifetime_seconds: {
     type: "number",
-    range: { ...inSeconds(fleetLimits.lifetimeMs), default: fleetLimits.lifetimeMs.max / 1000 },
+    range: { ...inSeconds(lifetimeLimits.lifetimeMs), default: lifetimeLimits.lifetimeMs.max / 1000 },
     env: "CAISSON_MAX_LIFETIME",
     help: "maximum lifetime that a request may set, in seconds",
   },

@@ -18,7 +18,8 @@ import type { Caller } from "../core/principal.ts";
 import { systemClock } from "../lib/clock.ts";
 import { Once } from "../lib/once.ts";
 import { noRegistries } from "../package-install/read-registries.ts";
-import { fleetLimits, poolLimits } from "../sandboxes/fleet/limits.ts";
+import { lifetimeLimits } from "../sandboxes/fleet/lifetime-limits.ts";
+import { poolLimits } from "../sandboxes/fleet/limits.ts";
 import { readToolSets } from "../tools/tool-sets.ts";
 import type { StdioStart } from "./stdio-start.ts";
 
@@ -80,7 +81,7 @@ export async function openStdioService(options: StdioOptions): Promise<AsyncDisp
 
 /** One sandbox waits for the first call. None is stopped for being idle: what is ephemeral could not start again. */
 function fleetSettings(configuration: Configuration): FleetSettings {
-  const idleTimeoutMs = fleetLimits.idleTimeoutMs.max;
+  const idleTimeoutMs = lifetimeLimits.idleTimeoutMs.max;
   const { limits } = caissonOptions(configuration); // those of the sandbox that was begun before
   return { ...fleetOptions(configuration), limits, poolSize: 1, poolQuietMs: poolLimits.quietAloneMs, idleTimeoutMs };
 }

@@ -7,6 +7,7 @@ import { either } from "../core/resource-limits.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import { httpLimits } from "../http/limits.ts";
 import { defined } from "../lib/defined.ts";
+import { lifetimeLimits } from "../sandboxes/fleet/lifetime-limits.ts";
 import { fleetLimits, queueLimits } from "../sandboxes/fleet/limits.ts";
 import { keptArtifactLimits } from "../sandboxes/snapshot-limits.ts";
 import { count, megabytes, seconds, toBytes, toMb, within } from "./amount.ts";
@@ -77,8 +78,8 @@ export const createSandbox = z
     env: environment.optional(),
     labels: labels.optional(),
     session_key: sessionKey.optional().describe("a repeated request with the same key returns the same sandbox"),
-    idle_timeout_seconds: seconds(fleetLimits.idleTimeoutMs).optional(),
-    lifetime_seconds: seconds(fleetLimits.lifetimeMs).optional(),
+    idle_timeout_seconds: seconds(lifetimeLimits.idleTimeoutMs).optional(),
+    lifetime_seconds: seconds(lifetimeLimits.lifetimeMs).optional(),
     warm: z.enum(warmChoices).optional(),
     priority: priority.optional(),
     snapshot_id: z.string().min(1).max(128).optional(),
@@ -121,8 +122,8 @@ export const changeSandbox = z
   .strictObject({
     env: environment.optional().describe("replaces all environment variables, for later runs"),
     labels: labels.optional(),
-    idle_timeout_seconds: seconds(fleetLimits.idleTimeoutMs).optional(),
-    lifetime_seconds: seconds(fleetLimits.lifetimeMs).optional(),
+    idle_timeout_seconds: seconds(lifetimeLimits.idleTimeoutMs).optional(),
+    lifetime_seconds: seconds(lifetimeLimits.lifetimeMs).optional(),
     ...changeable,
   })
   .meta({ id: "ChangeSandbox", examples: [{ idle_timeout_seconds: 600 }] });

@@ -1,5 +1,5 @@
 import { memoryUsage } from "node:process";
-import { idleLimits } from "./idle-limits.ts";
+import { idleMemoryLimits } from "./idle-memory-limits.ts";
 
 export interface IdleMemoryParts {
   /** Collects, and gives back what is free. */
@@ -24,12 +24,12 @@ export class IdleMemory implements Disposable {
   constructor(parts: IdleMemoryParts) {
     this.#parts = parts;
     this.#usedBytes = parts.usedBytes ?? (() => memoryUsage().heapUsed);
-    this.#timer = setInterval(() => this.look(), idleLimits.lookMs);
+    this.#timer = setInterval(() => this.look(), idleMemoryLimits.lookMs);
     this.#timer.unref();
   }
 
   look(): void {
-    const { lookMs, share, garbageBytes } = idleLimits;
+    const { lookMs, share, garbageBytes } = idleMemoryLimits;
     const isUsed = this.#parts.unusedMs() < lookMs;
     const isBusy = this.#parts.busy() > (isUsed ? share.used : share.unused);
     if (isBusy || this.#usedBytes() < this.#leftBytes + garbageBytes) return;

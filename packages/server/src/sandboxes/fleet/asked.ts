@@ -10,6 +10,7 @@ import { type EngineChoice, resolveSandboxLimits } from "../../core/request.ts";
 import { checkRange, showSeconds } from "../../core/size.ts";
 import type { ReadyTemplate } from "../../core/template.ts";
 import { keptArtifactLimits } from "../snapshot-limits.ts";
+import { lifetimeLimits } from "./lifetime-limits.ts";
 import { fleetLimits, queueLimits } from "./limits.ts";
 
 export interface Asked
@@ -67,11 +68,11 @@ function checkKeep(ms: number): number {
 }
 
 export function checkIdle(ms: number): number {
-  return checkRange(ms, fleetLimits.idleTimeoutMs, "idle timeout", showSeconds);
+  return checkRange(ms, lifetimeLimits.idleTimeoutMs, "idle timeout", showSeconds);
 }
 
 export function checkLifetime(ms: number, { maxLifetimeMs }: Pick<FleetSettings, "maxLifetimeMs">): number {
-  const range: Range = { ...fleetLimits.lifetimeMs, max: maxLifetimeMs };
+  const range: Range = { ...lifetimeLimits.lifetimeMs, max: maxLifetimeMs };
   return checkRange(ms, range, "lifetime", showSeconds);
 }
 

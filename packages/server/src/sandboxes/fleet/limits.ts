@@ -1,9 +1,7 @@
 const KiB = 1024;
 
-/** What a sandbox of a daemon is, beyond its limits. */
+/** Bounds of a daemon's sandboxes, beyond their resources and lifetimes. */
 export const fleetLimits = {
-  idleTimeoutMs: { default: 1_800_000, min: 1_000, max: 2_592_000_000 },
-  lifetimeMs: { default: 86_400_000, min: 1_000, max: 2_592_000_000 },
   sandboxes: 1_024,
   sandboxesPerNamespace: 256,
   sessionKeyChars: 256,

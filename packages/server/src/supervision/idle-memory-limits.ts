@@ -1,5 +1,5 @@
-/** When a process gives back memory that it does not need. */
-export const idleLimits = {
+/** Bounds of when a process is idle and returns memory to the machine. */
+export const idleMemoryLimits = {
   /** How often it is looked at whether it is idle. */
   lookMs: 2_000,
   /** It is when it was busy for at most this share of that, by whether a sandbox was used meanwhile. */
