@@ -3,10 +3,10 @@ import type { Caller } from "./principal.ts";
 
 /** Read-only roots that sandboxes start from. They belong to the installation: administrators bring them, every namespace may use them. */
 export const imageSources = ["catalogue", "spec", "oci"] as const;
-export type ImageSource = (typeof imageSources)[number];
+type ImageSource = (typeof imageSources)[number];
 
 export const imageStates = ["building", "ready", "failed"] as const;
-export type ImageState = (typeof imageStates)[number];
+type ImageState = (typeof imageStates)[number];
 
 /** What an image says about running it. */
 export interface ImageConfig {

@@ -11,7 +11,7 @@ import type { EngineChoice } from "./request.ts";
 import { templateLimits } from "./template-limits.ts";
 
 export const templateStates = ["building", "ready", "failed"] as const;
-export type TemplateState = (typeof templateStates)[number];
+type TemplateState = (typeof templateStates)[number];
 
 export const templateSteps = ["sandbox", "files", "packages", "freeze", "warm-up"] as const;
 export type TemplateStep = (typeof templateSteps)[number];

@@ -3,7 +3,8 @@ type Snake<S extends string> = S extends `${infer Head}${infer Tail}`
   ? `${Head extends Uppercase<Head> ? (Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`) : Head}${Snake<Tail>}`
   : S;
 
-type Columns<R, J extends keyof R> = {
+/** The row of a record whose fields J are JSON. */
+export type Row<R, J extends keyof R = never> = {
   [K in keyof R & string as Snake<K>]: K extends J ? string : R[K];
 };
 
@@ -23,10 +24,10 @@ function remembered(translate: (name: string) => string): (name: string) => stri
 }
 
 export interface RowMapping<R, J extends keyof R> {
-  toRow(record: R): Columns<R, J>;
+  toRow(record: R): Row<R, J>;
   /** Of the fields that are there; one that is undefined stays as it was. */
-  toChanges(changes: Partial<R>): Partial<Columns<R, J>>;
-  toRecord(row: Columns<R, J>): R;
+  toChanges(changes: Partial<R>): Partial<Row<R, J>>;
+  toRecord(row: Row<R, J>): R;
 }
 
 export function mapRows<R extends object, J extends keyof R & string = never>(
@@ -47,8 +48,8 @@ export function mapRows<R extends object, J extends keyof R & string = never>(
       }),
     );
   return {
-    toRow: (record) => toChanges(record) as Columns<R, J>,
-    toChanges: (changes) => toChanges(changes) as Partial<Columns<R, J>>,
+    toRow: (record) => toChanges(record) as Row<R, J>,
+    toChanges: (changes) => toChanges(changes) as Partial<Row<R, J>>,
     toRecord: (row) => toRecord(row) as R,
   };
 }
