@@ -3,8 +3,6 @@ import type { CreateSandbox, Fleet } from "../core/fleet.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import { defined } from "../lib/defined.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { toMs } from "../schemas/amount.ts";
-import { toPolicy } from "../schemas/egress.ts";
 import { linkAfter, pageHeaders, pageQuery } from "../schemas/page.ts";
 import {
   changeSandbox,
@@ -14,7 +12,8 @@ import {
   sandboxId,
   sessionKey,
   showSandbox,
-  toLimits,
+  toChanges,
+  toCreateRequest,
 } from "../schemas/sandbox.ts";
 import { defineRoute, type Route } from "./route.ts";
 
@@ -43,27 +42,7 @@ export function sandboxRoutes({ fleet, ...parts }: SandboxRouteParts): Route[] {
       200: { description: "the existing sandbox of this session_key", schema: sandbox },
     },
     handler: async ({ caller, body }) => {
-      const { record, isNew } = await parts.create(
-        caller,
-        defined({
-          image: body.image,
-          template: body.template,
-          engine: body.engine,
-          limits: toLimits(body),
-          env: body.env,
-          labels: body.labels,
-          sessionKey: body.session_key,
-          idleTimeoutMs: toMs(body.idle_timeout_seconds),
-          lifetimeMs: toMs(body.lifetime_seconds),
-          warm: body.warm,
-          priority: body.priority,
-          snapshotId: body.snapshot_id,
-          inputFolder: body.input_folder,
-          outputFolder: body.output_folder,
-          keepArtifactsMs: toMs(body.keep_artifacts_seconds),
-          network: body.network === undefined ? undefined : toPolicy(body.network),
-        }),
-      );
+      const { record, isNew } = await parts.create(caller, toCreateRequest(body));
       return { status: isNew ? 201 : 200, json: showSandbox(record), headers: { location: `${path}/${record.id}` } };
     },
   });
@@ -111,23 +90,16 @@ export function sandboxRoutes({ fleet, ...parts }: SandboxRouteParts): Route[] {
     method: "PATCH",
     path: `${path}/{id}`,
     tag,
-    summary: "Changes the variables, labels, timers and limits of a sandbox",
+    summary: "Changes fields of a sandbox",
     scope: "use",
     audit: "fleet",
     params: sandboxId,
     body: changeSandbox,
     responses: { 200: { description: "the sandbox", schema: sandbox } },
-    handler: async ({ caller, params, body }) => {
-      const limits = toLimits(body);
-      const changes = defined({
-        env: body.env,
-        labels: body.labels,
-        idleTimeoutMs: toMs(body.idle_timeout_seconds),
-        lifetimeMs: toMs(body.lifetime_seconds),
-        limits: Object.keys(limits).length === 0 ? undefined : limits,
-      });
-      return { status: 200, json: showSandbox(await fleet.change(caller, params.id, changes)) };
-    },
+    handler: async ({ caller, params, body }) => ({
+      status: 200,
+      json: showSandbox(await fleet.change(caller, params.id, toChanges(body))),
+    }),
   });
 
   const showEnvironment = defineRoute({

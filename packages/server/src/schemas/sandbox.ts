@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type SandboxLimits, warmChoices } from "../core/engine.ts";
+import type { CreateRequest, SandboxChanges } from "../core/fleet.ts";
 import { folderId } from "../core/folder.ts";
 import { sandboxStates } from "../core/lifecycle.ts";
 import { requestLimits, sandboxLimits } from "../core/limits.ts";
@@ -10,8 +11,8 @@ import { defined } from "../lib/defined.ts";
 import { lifetimeLimits } from "../sandboxes/fleet/lifetime-limits.ts";
 import { fleetLimits, queueLimits } from "../sandboxes/fleet/limits.ts";
 import { keptArtifactLimits } from "../sandboxes/snapshot-limits.ts";
-import { count, megabytes, seconds, toBytes, toMb, within } from "./amount.ts";
-import { policyBody } from "./egress.ts";
+import { count, megabytes, seconds, toBytes, toMb, toMs, within } from "./amount.ts";
+import { policyBody, toPolicy } from "./egress.ts";
 import { engineChoice } from "./engine.ts";
 
 const name = z.string().min(1).max(httpLimits.nameChars);
@@ -118,6 +119,28 @@ export function toLimits(fields: LimitFields): Partial<SandboxLimits> {
   });
 }
 
+/** Tools have a part of the fields, and labels of their own. */
+export function toCreateRequest(body: z.output<typeof createSandbox>): CreateRequest {
+  return defined({
+    image: body.image,
+    template: body.template,
+    engine: body.engine,
+    limits: toLimits(body),
+    env: body.env,
+    labels: body.labels,
+    sessionKey: body.session_key,
+    idleTimeoutMs: toMs(body.idle_timeout_seconds),
+    lifetimeMs: toMs(body.lifetime_seconds),
+    warm: body.warm,
+    priority: body.priority,
+    snapshotId: body.snapshot_id,
+    inputFolder: body.input_folder,
+    outputFolder: body.output_folder,
+    keepArtifactsMs: toMs(body.keep_artifacts_seconds),
+    network: body.network === undefined ? undefined : toPolicy(body.network),
+  });
+}
+
 export const changeSandbox = z
   .strictObject({
     env: environment.optional().describe("replaces all environment variables, for later runs"),
@@ -127,6 +150,17 @@ export const changeSandbox = z
     ...changeable,
   })
   .meta({ id: "ChangeSandbox", examples: [{ idle_timeout_seconds: 600 }] });
+
+export function toChanges(body: z.output<typeof changeSandbox>): SandboxChanges {
+  const limits = toLimits(body);
+  return defined({
+    env: body.env,
+    labels: body.labels,
+    idleTimeoutMs: toMs(body.idle_timeout_seconds),
+    lifetimeMs: toMs(body.lifetime_seconds),
+    limits: Object.keys(limits).length === 0 ? undefined : limits,
+  });
+}
 
 export const sandbox = z
   .object({

@@ -1,27 +1,25 @@
 import { z } from "zod";
 import { languages } from "../core/language.ts";
-import { defined } from "../lib/defined.ts";
 import { randomId } from "../lib/random-id.ts";
-import { toMs } from "../schemas/amount.ts";
-import { createSandbox, sandbox, showSandbox, toLimits } from "../schemas/sandbox.ts";
+import { createSandbox, sandbox, showSandbox, toCreateRequest } from "../schemas/sandbox.ts";
 import { onDisconnect } from "./lifeline.ts";
 import { sessionId, sessionLabels, where, whereOf } from "./session.ts";
 import { defineTool } from "./tool.ts";
 
-const {
-  engine,
-  image,
-  memory_mb,
-  cpus,
-  max_processes,
-  storage_mb,
-  resource_limits,
-  env,
-  idle_timeout_seconds,
-  lifetime_seconds,
-  snapshot_id,
-  template,
-} = createSandbox.shape;
+const asked = createSandbox.pick({
+  engine: true,
+  image: true,
+  memory_mb: true,
+  cpus: true,
+  max_processes: true,
+  storage_mb: true,
+  resource_limits: true,
+  env: true,
+  idle_timeout_seconds: true,
+  lifetime_seconds: true,
+  snapshot_id: true,
+  template: true,
+});
 
 const shown = sandbox.pick({
   status: true,
@@ -53,20 +51,7 @@ export const createSession = defineTool({
       .default("python")
       .describe("default language of execute_code; shell keeps no variables"),
     session_id: sessionId.describe("a name that you choose; default: a generated one"),
-    ...{
-      engine,
-      image,
-      memory_mb,
-      cpus,
-      max_processes,
-      storage_mb,
-      resource_limits,
-      env,
-      idle_timeout_seconds,
-      lifetime_seconds,
-      snapshot_id,
-      template,
-    },
+    ...asked.shape,
     on_disconnect: z
       .enum(["end", "keep"])
       .default("end")
@@ -80,16 +65,14 @@ export const createSession = defineTool({
   }),
   run: async (call, input) => {
     const { caller, parts } = call;
-    const { language, engine, image, env } = input;
+    const { language } = input;
     const { record, isNew } = await parts.create(caller, {
+      ...toCreateRequest(input),
       sessionKey: input.session_id ?? `session-${randomId(9, "base64url")}`,
       labels: {
         [sessionLabels.language]: language,
         ...(input.on_disconnect === "keep" && { [onDisconnect.label]: onDisconnect.keep }),
       },
-      limits: toLimits(input),
-      ...defined({ engine, image, env, snapshotId: input.snapshot_id, template: input.template }),
-      ...defined({ idleTimeoutMs: toMs(input.idle_timeout_seconds), lifetimeMs: toMs(input.lifetime_seconds) }),
     });
     call.using?.(record.id);
     return { structured: { ...whereOf(record), language, created: isNew, ...shown.parse(showSandbox(record)) } };

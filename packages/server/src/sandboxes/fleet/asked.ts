@@ -7,14 +7,22 @@ import type { CreateRequest, FleetSettings } from "../../core/fleet.ts";
 import type { ChosenImage } from "../../core/image-record.ts";
 import type { Range } from "../../core/limits.ts";
 import { type EngineChoice, resolveSandboxLimits } from "../../core/request.ts";
+import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import { checkRange, showSeconds } from "../../core/size.ts";
 import type { ReadyTemplate } from "../../core/template.ts";
 import { keptArtifactLimits } from "../snapshot-limits.ts";
 import { lifetimeLimits } from "./lifetime-limits.ts";
 import { fleetLimits, queueLimits } from "./limits.ts";
 
-export interface Asked
-  extends Required<Pick<CreateRequest, "env" | "labels" | "idleTimeoutMs" | "lifetimeMs" | "keepArtifactsMs">> {
+/** Fields that a record keeps as they were requested, and that copies of the sandbox get. */
+type Kept = Pick<SandboxRecord, "env" | "labels" | "idleTimeoutMs" | "outputFolder" | "keepArtifactsMs">;
+
+export function keptOf({ env, labels, idleTimeoutMs, outputFolder, keepArtifactsMs }: Kept): Kept {
+  return { env, labels, idleTimeoutMs, outputFolder, keepArtifactsMs };
+}
+
+export interface Asked extends Kept {
+  lifetimeMs: number;
   /** The caller's unless given. */
   priority: number | undefined;
   image: ChosenImage;
@@ -23,7 +31,6 @@ export interface Asked
   sessionKey: string | null;
   snapshotId: string | null;
   inputFolder: string | null;
-  outputFolder: string | null;
   warm: WarmChoice;
   /** Null: its namespace's alone. */
   network: EgressPolicy | null;

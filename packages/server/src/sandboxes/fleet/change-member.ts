@@ -19,7 +19,8 @@ export async function changeMember(
   member: Member,
   changes: SandboxChanges,
 ): Promise<void> {
-  const { env, labels, idleTimeoutMs, lifetimeMs } = changes;
+  const { limits: asked, idleTimeoutMs, lifetimeMs, ...plain } = changes;
+  const { env, labels } = plain;
   if (env !== undefined) checkEnv(env);
   if (labels !== undefined) checkLabels(labels);
   if (idleTimeoutMs !== undefined) checkIdle(idleTimeoutMs);
@@ -27,10 +28,10 @@ export async function changeMember(
   await member.turn.take(async () => {
     member.checkThere();
     const { record: before, sandbox } = member;
-    const limits = resolveSandboxLimits({ ...before.limits, ...changes.limits });
-    if (changes.limits !== undefined) await sandbox?.updateLimits(limits);
+    const limits = resolveSandboxLimits({ ...before.limits, ...asked });
+    if (asked !== undefined) await sandbox?.updateLimits(limits);
     if (env !== undefined && sandbox !== undefined) equipment.setPlain(sandbox, env);
-    const changed = { ...defined({ env, labels }), ...member.retime(changes), limits };
+    const changed = { ...defined(plain), ...member.retime(changes), limits };
     member.record = { ...before, ...changed };
     const what = Object.keys(changes).sort().join(",");
     try {
@@ -41,7 +42,7 @@ export async function changeMember(
     } catch (error) {
       member.retime({ idleTimeoutMs: before.idleTimeoutMs, lifetimeMs: before.expiresAtMs - before.createdAtMs });
       member.record = before;
-      if (changes.limits !== undefined) await sandbox?.updateLimits(before.limits);
+      if (asked !== undefined) await sandbox?.updateLimits(before.limits);
       if (env !== undefined && sandbox !== undefined) equipment.setPlain(sandbox, before.env);
       throw error;
     }

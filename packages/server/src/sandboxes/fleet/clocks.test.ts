@@ -3,34 +3,21 @@ import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import { clocksOf, dueOf } from "./clocks.ts";
 
 const hour = 3_600_000;
-const record: SandboxRecord = {
-  id: "x",
-  namespace: "a",
+type Timed = Parameters<typeof clocksOf>[0] & Pick<SandboxRecord, "status" | "idleTimeoutMs">;
+
+const record: Timed = {
   status: "running",
-  engine: "container",
-  image: "host",
-  layerId: null,
-  sessionKey: null,
-  limits: { memoryBytes: 1, cpus: 1, cpuShares: 1024, processes: 1, storageBytes: 1 },
-  env: {},
-  labels: {},
   createdAtMs: 10 * hour,
   lastUsedAtMs: 11 * hour,
   idleTimeoutMs: hour,
   expiresAtMs: 20 * hour,
   pausedAtMs: null,
-  origin: "pool",
-  failure: null,
-  createdBy: "k",
-  outputFolder: null,
-  keepArtifactsMs: 0,
-  template: null,
 };
 
 const at = (wallMs: number, monotonicMs = 0) => ({ wallMs: () => wallMs, monotonicMs: () => monotonicMs });
 
 /** What is due so long after a daemon took the record up at that time of the wall clock. */
-function due(taken: SandboxRecord, wallMs: number, laterMs: number, uses = 0) {
+function due(taken: Timed, wallMs: number, laterMs: number, uses = 0) {
   const clocks = clocksOf(taken, at(wallMs, 5 * hour));
   return dueOf({ ...clocks, uses, status: taken.status, idleTimeoutMs: taken.idleTimeoutMs }, 5 * hour + laterMs);
 }
@@ -50,7 +37,7 @@ describe("the timers of a sandbox", () => {
   });
 
   it("[LIF-04] do not count paused time as idle", () => {
-    const paused: SandboxRecord = { ...record, status: "paused", pausedAtMs: 11.25 * hour };
+    const paused: Timed = { ...record, status: "paused", pausedAtMs: 11.25 * hour };
     const clocks = clocksOf(paused, at(19 * hour, 0));
     expect(clocks.idleSinceMs).toBe(-0.25 * hour);
   });

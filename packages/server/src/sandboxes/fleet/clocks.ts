@@ -7,11 +7,13 @@ export interface Clocks {
   endsMs: number;
 }
 
+type RecordTimes = Pick<SandboxRecord, "createdAtMs" | "lastUsedAtMs" | "expiresAtMs" | "pausedAtMs">;
+
 /**
  * The wall clock is asked once, when a daemon takes a record up; from then on its jumps move nothing. A clock that was set
  * back lets no sandbox live longer than its lifetime.
  */
-export function clocksOf(record: SandboxRecord, clock: Clock): Clocks {
+export function clocksOf(record: RecordTimes, clock: Clock): Clocks {
   const wall = clock.wallMs();
   const now = clock.monotonicMs();
   const idleMs = Math.max(0, (record.pausedAtMs ?? wall) - record.lastUsedAtMs);

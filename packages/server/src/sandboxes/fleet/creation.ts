@@ -8,7 +8,7 @@ import type { TemplateOrigin } from "../../core/template.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { defined } from "../../lib/defined.ts";
 import type { Sandbox } from "../sandbox.ts";
-import type { Asked } from "./asked.ts";
+import { type Asked, keptOf } from "./asked.ts";
 import { about, type Book, environmentOf } from "./book.ts";
 import type { EngineChooser } from "./choice.ts";
 import type { DiskShares } from "./disk-shares.ts";
@@ -210,8 +210,9 @@ async function fillWorkspace(
 }
 
 function recordOf(caller: Caller, asked: Asked, sandbox: Sandbox, nowMs: number, origin: string): SandboxRecord {
-  const { image, sessionKey, env, labels, idleTimeoutMs, lifetimeMs } = asked;
+  const { image, sessionKey, lifetimeMs } = asked;
   return {
+    ...keptOf(asked),
     id: sandbox.id,
     namespace: caller.principal.namespace,
     status: asked.snapshotId === null ? "running" : "creating",
@@ -220,18 +221,13 @@ function recordOf(caller: Caller, asked: Asked, sandbox: Sandbox, nowMs: number,
     layerId: image.layerId,
     sessionKey,
     limits: sandbox.limits,
-    env,
-    labels,
     createdAtMs: nowMs,
     lastUsedAtMs: nowMs,
-    idleTimeoutMs,
     expiresAtMs: nowMs + lifetimeMs,
     pausedAtMs: null,
     origin,
     failure: null,
     createdBy: caller.principal.id,
-    outputFolder: asked.outputFolder,
-    keepArtifactsMs: asked.keepArtifactsMs,
     template: null,
   };
 }

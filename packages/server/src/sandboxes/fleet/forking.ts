@@ -5,7 +5,7 @@ import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import { checkRange } from "../../core/size.ts";
 import type { Sandbox } from "../sandbox.ts";
-import type { Asked } from "./asked.ts";
+import { type Asked, keptOf } from "./asked.ts";
 import { about } from "./book.ts";
 import { type CreationParts, createMember } from "./creation.ts";
 import { forkFiles } from "./fork-files.ts";
@@ -95,19 +95,13 @@ async function copySnapshot(
   return { records: members.map(({ record }) => record), memory: false, why, files: "snapshot" };
 }
 
-function askedLike({
-  image,
-  layerId,
-  engine,
-  limits,
-  env,
-  labels,
-  ...record
-}: SandboxRecord): Omit<Asked, "lifetimeMs"> {
-  const { outputFolder, keepArtifactsMs, idleTimeoutMs } = record;
+function askedLike(record: SandboxRecord): Omit<Asked, "lifetimeMs"> {
+  const { image, layerId, engine, limits } = record;
   return {
+    ...keptOf(record),
     image: { name: image, layerId },
-    ...{ engine, limits, env, labels, outputFolder, keepArtifactsMs, idleTimeoutMs },
+    engine,
+    limits,
     sessionKey: null,
     snapshotId: null,
     inputFolder: null,
