@@ -158,7 +158,7 @@ export const events = {
       }),
     ),
   ),
-  "process.started": logged(command.extend({ id: text })),
+  "process.started": logged(command.extend({ id: text, started_at: z.iso.datetime() })),
   "process.input": counted(logged(process.extend({ size_bytes: count, sha256: text, close: flag }))),
   "process.signalled": counted(logged(process.extend({ signal: z.union([text, count]) }))),
   "process.resized": counted(logged(process.extend({ rows: count, columns: count }))),

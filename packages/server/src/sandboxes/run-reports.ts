@@ -122,11 +122,17 @@ function timesOf(
   first: readonly AuditRow[],
   last: readonly AuditRow[],
 ): Omit<RunAttempts, "attempts"> {
-  const started = first.find(({ type }) => starts.includes(type))?.atMs ?? null;
+  const started = startOf(first.find(({ type }) => starts.includes(type)));
   const ended = last.find(({ type }) => ends.includes(type))?.atMs ?? null;
   if (record === undefined) return { fromMs: started, toMs: started === null ? null : ended };
   const fromMs = Date.parse(record.started_at);
   return { fromMs, toMs: ended ?? fromMs + Math.ceil(record.duration_ms) };
+}
+
+/** The entry about a background process is written when it runs already. */
+function startOf(row: AuditRow | undefined): number | null {
+  const { started_at: startedAt } = row?.detail ?? {};
+  return typeof startedAt === "string" ? Date.parse(startedAt) : (row?.atMs ?? null);
 }
 
 function artifactsOf(record: RunRecord | undefined): RunArtifact[] {

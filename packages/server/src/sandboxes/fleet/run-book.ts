@@ -71,13 +71,14 @@ export class RunBook implements RunKeeper, AsyncDisposable {
   }
 
   /** The start of a run that streams is recorded already. Any other answers at its end, which is recorded. */
-  async started({ id, processId = "" }: ObservedRun): Promise<void> {
+  async started({ id, processId = "", startedAtMs }: ObservedRun): Promise<void> {
     const { journal } = this.#parts;
     const run = this.#expected.get(id);
     if (run === undefined || run.streams) return;
     const { detail } = run;
     if (run.kind === "process") {
-      await journal.record({ type: "process.started", data: { ...detail, id: processId }, ...whose(run) });
+      const data = { ...detail, id: processId, started_at: new Date(startedAtMs).toISOString() };
+      await journal.record({ type: "process.started", data, ...whose(run) });
       run.isWritten = true;
     }
     journal.tell({ type: "execution.started", data: detail, ...whose(run) });
