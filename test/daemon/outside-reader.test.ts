@@ -13,7 +13,7 @@ const callers = 4;
 /** Acknowledged from one kill to the next, at most. */
 const between = 20;
 
-/** What the daemon has answered: sandboxes that it made, and runs. */
+/** Sandboxes and runs that the daemon has acknowledged. */
 interface Acknowledged {
   sandboxes: string[];
   runs: { id: string; stdout: string }[];

@@ -43,33 +43,33 @@ export interface TestServer extends Service {
   as(role: Role, namespace?: string): Promise<Api>;
   /** Without one. */
   anonymous: Api;
-  /** What went wrong inside, beside what callers were told. */
+  /** Internal errors, apart from the errors that callers received. */
   errors: unknown[];
 }
 
 interface TestServerOptions extends Partial<HttpParts> {
   webhooksMayBePrivate?: boolean;
   runtimePaths?: Partial<Record<EngineName, string>>;
-  /** Where its store lies, when that is not below its data folder. */
+  /** Folder of its store. Default: below its data folder. */
   daemonFolder?: string;
   approvals?: Partial<ApprovalSettings>;
   commands?: Partial<CommandPolicy>;
   background?: BackgroundPolicy;
   maxConcurrent?: number;
-  /** Of each warm pool. */
+  /** Size of each warm pool. */
   poolSize?: number;
   network?: NetworkOptions;
-  /** What its sandboxes find outside. */
+  /** Network outside its sandboxes. */
   world?: World;
   packages?: PackageSettings;
   host?: OpenedHost;
   /** Search providers. */
   search?: readonly string[];
-  /** Where the browser of pages is. */
+  /** Image with the browser that opens pages. */
   browserImage?: string;
-  /** What the audit log keeps of tool calls. */
+  /** Content of tool calls that the audit log keeps. */
   auditContent?: ContentPolicy;
-  /** That a namespace's part of the audit log may take. */
+  /** Maximum size of a namespace's part of the audit log. */
   auditBytes?: number;
 }
 

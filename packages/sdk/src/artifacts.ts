@@ -15,7 +15,7 @@ export interface Manifest {
   signature: string;
 }
 
-/** What a sandbox left in /workspace/output. */
+/** Files that a sandbox left in /workspace/output. */
 export class Artifacts {
   readonly #transport: Transport;
   readonly #path: string;

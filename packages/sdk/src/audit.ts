@@ -52,7 +52,7 @@ export interface ChainVerdict {
   rows: number;
   first: number;
   last: number;
-  /** Of the last row. Noted elsewhere, it holds all rows up to it. */
+  /** Hash of the last row. Noted elsewhere, it proves all rows up to it. */
   hash: string;
   /** Rows up to this one were pruned; 0 when none were. */
   pruned: number;
@@ -74,12 +74,12 @@ export class AuditLog {
     return this.#transport.json("GET", "/api/v1/audit", { query: { ...filter } });
   }
 
-  /** What a tool call took and returned, where the daemon keeps that (`audit_content`). */
+  /** Returns the arguments and result of a tool call, where the daemon keeps them (`audit_content`). */
   content(position: number): Promise<AuditContent> {
     return this.#transport.json("GET", `/api/v1/audit/${position}/content`);
   }
 
-  /** Of the key's namespace; of all for an administrator who says so. */
+  /** Verifies the log of the key's namespace, or with `all_namespaces`, for administrators, of all. */
   verify(query: Pick<AuditFilter, "all_namespaces"> = {}): Promise<AuditVerdict> {
     return this.#transport.json("POST", "/api/v1/audit/verify", { query: { ...query }, timeoutMs: null });
   }

@@ -90,7 +90,7 @@ export class Caisson {
     }
   }
 
-  /** What happens in the namespace from now on, until the loop is left. */
+  /** Follows events of the namespace from now on, until the loop is left. */
   events(options: EventOptions = {}): AsyncGenerator<DaemonEvent, void> {
     return readEvents(this.#transport, options);
   }
@@ -108,7 +108,7 @@ export class Caisson {
     return this.#transport.json("GET", "/api/v1/queue");
   }
 
-  /** Whoever waits for it is refused; one that has begun is not there any more. */
+  /** Cancels a waiting job; its caller gets an error. A job that has begun is not found. */
   cancelJob(id: string): Promise<QueuedJob> {
     return this.#transport.json("DELETE", `/api/v1/queue/${encodeURIComponent(id)}`);
   }
@@ -117,7 +117,7 @@ export class Caisson {
     return this.#transport.json("GET", "/api/v1/pool");
   }
 
-  /** What takes room, what of it nothing uses, and what a collection would free; for administrators. */
+  /** Reports used space, unused items, and what a collection would free; for administrators. */
   gcPreview(): Promise<Collected> {
     return this.#transport.json("GET", "/api/v1/gc", { timeoutMs: null });
   }
@@ -127,7 +127,7 @@ export class Caisson {
     return this.#transport.json("POST", "/api/v1/gc", { json: options, timeoutMs: null });
   }
 
-  /** What a request may ask for. */
+  /** Returns the ranges of limits that a request may set. */
   limits(): Promise<Record<string, { default: number; min: number; max: number }>> {
     return this.#transport.json("GET", "/api/v1/limits");
   }

@@ -19,12 +19,12 @@ export type EgressRule =
 
 export type EgressDenyRule = string | { host: string; port?: number };
 
-/** What a sandbox may reach. */
+/** Network policy of a sandbox. */
 export interface NetworkRequest {
   allow?: EgressRule[];
   /** Beats every allow, whoever made it. */
   deny?: EgressDenyRule[];
-  /** What becomes of a name that no rule knows. */
+  /** Decision on a name that no rule matches. */
   unknown?: "deny" | "ask";
   bytes_per_second?: number;
 }
@@ -81,7 +81,7 @@ export type EgressLayer = "configuration" | "namespace" | "sandbox" | "run" | "a
 export interface SandboxEgress {
   /** Its own, as an operator set it. */
   policy: EgressPolicy;
-  /** What approvals have added. */
+  /** Rules that approvals have added. */
   approved: EgressPolicy;
   /** All that holds now, layer by layer. */
   effective: (EgressPolicy & { layer: EgressLayer })[];
@@ -126,7 +126,7 @@ export interface EgressLogQuery {
 
 const path = "/api/v1/egress";
 
-/** What may leave the sandboxes of a namespace, and what tried to. */
+/** Egress policies of a namespace, and its log of attempts to connect. */
 export class Egress {
   readonly #transport: Transport;
 
@@ -147,7 +147,7 @@ export class Egress {
     return this.#transport.json("PATCH", `${path}/policy`, { json: change });
   }
 
-  /** What would happen to a connection, and by which rule; of a sandbox, or of a new one. */
+  /** Explains the decision on a connection, with its rule; for a sandbox, or for a new one. */
   explain(destination: { host: string; port?: number; sandbox_id?: string }): Promise<EgressExplanation> {
     return this.#transport.json("GET", `${path}/explain`, { query: { ...destination } });
   }
@@ -158,7 +158,7 @@ export class Egress {
   }
 }
 
-/** What may leave one sandbox. */
+/** Egress policy of one sandbox. */
 export class SandboxEgressRules {
   readonly #transport: Transport;
   readonly #path: string;

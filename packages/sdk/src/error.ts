@@ -23,7 +23,7 @@ export interface Problem {
   details?: Record<string, unknown>;
 }
 
-/** What every error of this client is. */
+/** Base class of all errors of this client. */
 export class CaissonError extends Error {
   override readonly name: string = "CaissonError";
 }
@@ -37,7 +37,7 @@ export class ApiError extends CaissonError {
   readonly requestId?: string;
   /** In this time the same call may succeed. */
   readonly retryAfterMs?: number;
-  /** Of a refusal by policy: `rule`, `approval_id`, `wait` and others. */
+  /** Details; for a refusal by policy `rule`, `approval_id`, `wait` and others. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(problem: Problem) {

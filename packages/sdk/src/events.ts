@@ -11,7 +11,7 @@ export interface DaemonEvent {
   sandbox_id?: string | null;
   run_id?: string | null;
   data?: Readonly<Record<string, unknown>>;
-  /** Of `events.lag`: how many. */
+  /** Number of dropped events, for `events.lag`. */
   dropped?: number;
 }
 

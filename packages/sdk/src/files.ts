@@ -8,7 +8,7 @@ export interface FileInfo {
   /** Permission bits, in octal. */
   mode: string;
   modified_at: string;
-  /** Of a link. */
+  /** Target of a link. */
   target?: string;
 }
 
@@ -16,7 +16,7 @@ export interface FileEvent {
   /** `overflow`: more happened than is told, so look again. */
   type: "created" | "changed" | "deleted" | "moved" | "overflow";
   path: string;
-  /** Of `moved`: the former path. */
+  /** Former path, for `moved`. */
   from?: string;
 }
 
@@ -102,7 +102,7 @@ export class Files {
     return this.#transport.json("GET", `${this.#path}/search`, { query: { ...options } });
   }
 
-  /** What happens to files from now on, until the loop is left. */
+  /** Follows changes of files from now on, until the loop is left. */
   watch(path?: string, options: { recursive?: boolean } & LiveOptions = {}): AsyncGenerator<FileEvent, void> {
     const { signal, ...query } = options;
     const call = { query: { path, ...query }, ...(signal === undefined ? {} : { signal }) };

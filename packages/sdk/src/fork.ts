@@ -11,11 +11,11 @@ export interface ForkOptions {
 /** As the API sends it. */
 export interface ForkInfo {
   sandboxes: SandboxInfo[];
-  /** Whether what ran in the original runs on in each copy. */
+  /** True when the original's processes continue in each copy. */
   memory: boolean;
   /** Why the copies have files alone. */
   why: string | null;
-  /** Of the files: they lie on the original's (`overlay`), on a copy of them, or are what a snapshot reads of the workspace. */
+  /** Origin of the files: on top of the original's (`overlay`), a copy of them, or a snapshot of the workspace. */
   files: "copy" | "overlay" | "snapshot";
 }
 

@@ -1,4 +1,4 @@
-/** What a collection removed, or would have. */
+/** Result of a collection, or of a dry run. */
 export interface Collected {
   dry_run: boolean;
   trigger: "asked" | "watermark" | "budget";

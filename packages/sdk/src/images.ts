@@ -9,7 +9,7 @@ export interface ImageInfo {
   aliases: string[];
   description: string;
   source: "catalogue" | "spec" | "oci";
-  /** Of what it was made from. */
+  /** Digest of its specification or OCI manifest. */
   digest: string;
   state: "building" | "ready" | "failed";
   /** The one under way, or the one that failed. */
@@ -44,7 +44,7 @@ export type ImportImage =
   | { reference: string; name?: string; credentials?: string };
 
 export interface LoadImage {
-  /** What it is called here; as the archive calls it unless given. */
+  /** Name of the image. Default: its name in the archive. */
   name?: string;
   /** Which of several images in the archive. */
   image?: string;

@@ -12,7 +12,7 @@ export interface KeptArtifactsInfo {
 
 const path = "/api/v1/artifacts";
 
-/** What destroyed sandboxes left in /workspace/output, as long as it is kept. */
+/** Files that destroyed sandboxes left in /workspace/output, as long as they are kept. */
 export class KeptArtifacts {
   readonly #transport: Transport;
 
@@ -39,7 +39,7 @@ export class KeptArtifacts {
     await this.#transport.json("DELETE", `${path}/${encodeURIComponent(sandboxId)}`);
   }
 
-  /** Whether the daemon has signed a manifest, and a file is the one that it names. */
+  /** Verifies that the daemon has signed a manifest, and that a file is the one it names. */
   verify(asked: {
     manifest: Manifest | Record<string, unknown>;
     path?: string;
@@ -48,7 +48,7 @@ export class KeptArtifacts {
     return this.#transport.json("POST", "/api/v1/artifacts/verify", { json: asked });
   }
 
-  /** That manifests are signed with, in PEM; anybody may have it. */
+  /** Returns the public key of the manifests' signatures, in PEM; it is no secret. */
   signingKey(): Promise<{ algorithm: "Ed25519"; public_key: string }> {
     return this.#transport.json("GET", "/api/v1/signing-key");
   }

@@ -14,7 +14,7 @@ export function methodOf({ method }: RpcMessage): string | undefined {
   return typeof method === "string" ? method : undefined;
 }
 
-/** Of what wants an answer. */
+/** Returns the id of a request; undefined for other messages. */
 export function requestIdOf({ id, method }: RpcMessage): string | number | undefined {
   return method === undefined || id === null ? undefined : id;
 }
@@ -25,12 +25,12 @@ function versionOf({ params }: RpcMessage): string | undefined {
   return typeof version === "string" ? version : undefined;
 }
 
-/** Whether it says by itself which revision it speaks, as messages do since 2026-07-28. */
+/** True when the message names its protocol revision, as messages do since 2026-07-28. */
 export function isModern(message: RpcMessage): boolean {
   return versionOf(message) !== undefined;
 }
 
-/** What such a message repeats in headers, so that whoever only passes it on need not read it. */
+/** Returns the headers that repeat parts of such a message, so that proxies need not read it. */
 export function modernHeaders(message: RpcMessage): Record<string, string> {
   const method = methodOf(message) ?? "";
   const name = method === "resources/read" ? message.params?.uri : message.params?.name;

@@ -132,7 +132,7 @@ export class McpConnection implements AsyncDisposable {
     else if (id !== undefined || "method" in told) await this.#receive(told);
   }
 
-  /** Whether the answer was among it. */
+  /** Passes on the messages of a response. True when the answer was among them. */
   async #pass(response: Response, id: string | number | undefined, seen: Seen): Promise<boolean> {
     if (response.body === null) return false;
     try {
@@ -150,7 +150,7 @@ export class McpConnection implements AsyncDisposable {
     return false;
   }
 
-  /** What the daemon has to say by itself, for as long as the session lives (2025-11-25). */
+  /** Receives the daemon's own messages, for as long as the session lives (2025-11-25). */
   async #listen(): Promise<void> {
     const { signal } = this.#closing;
     const seen: Seen = { retryMs: firstRetryMs };

@@ -14,7 +14,7 @@ export interface InstallPackages {
 export interface InstalledPackage {
   name: string;
   version: string;
-  /** Of what was downloaded, as the package manager tells it. */
+  /** Hash of the downloaded file, as the package manager reports it. */
   hash: string | null;
 }
 
@@ -23,7 +23,7 @@ export interface InstallOutcome {
   timed_out: boolean;
   oom_killed: boolean;
   duration_ms: number;
-  /** What is new, or has another version than before. */
+  /** Packages that are new, or have another version than before. */
   installed: InstalledPackage[];
   /** The end of what the package manager said. */
   output: string;

@@ -16,7 +16,7 @@ export interface QueueInfo {
   max_concurrent: number;
   max_waiting: number;
   waiting_by_namespace: Record<string, number>;
-  /** Of the caller's namespace that wait, the next one first. */
+  /** Waiting jobs of the caller's namespace, the next one first. */
   jobs: QueuedJob[];
 }
 

@@ -1,6 +1,6 @@
 import type { Transport } from "./transport.ts";
 
-/** Who may reach a port: with a key; with a link too; anybody. */
+/** Access to a port: with a key; with a key or a link; for anybody. */
 export type PortVisibility = "private" | "token" | "public";
 
 export interface PortInfo {

@@ -9,7 +9,7 @@ export interface TerminalSize {
 
 export interface StartOptions
   extends Pick<RunOptions, "cwd" | "env" | "timeout_seconds" | "resource_limits" | "priority"> {
-  /** Whether its stdin can be written to. */
+  /** True: its stdin can be written to. */
   stdin?: boolean;
   /** A terminal in place of pipes. */
   terminal?: TerminalSize;
@@ -65,7 +65,7 @@ export class Process {
     return this.info;
   }
 
-  /** What is there from an offset on. */
+  /** Reads output from an offset on. */
   read(options: OutputOptions & { max_bytes?: number } = {}): Promise<OutputPiece> {
     return this.#transport.json("GET", `${this.#path}/output`, { query: { ...options } });
   }

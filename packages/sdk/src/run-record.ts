@@ -2,7 +2,7 @@ import type { ErrorCode } from "./error.ts";
 import type { FileChange, RunMet } from "./run.ts";
 import type { EngineName } from "./sandbox-info.ts";
 
-/** What is kept of a run. */
+/** Record of a run. */
 export interface RunRecord extends Pick<RunMet, "outcome" | "ended_by"> {
   run_id: string;
   sandbox_id: string;
@@ -24,7 +24,7 @@ export interface RunRecord extends Pick<RunMet, "outcome" | "ended_by"> {
   error: { code: ErrorCode; message: string } | null;
 }
 
-/** What a sandbox uses now, as the kernel counts. */
+/** Current resource usage of a sandbox, as the kernel counts it. */
 export interface SandboxStats {
   cpu_ms: number;
   memory_bytes: number;

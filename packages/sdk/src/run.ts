@@ -22,7 +22,7 @@ export interface RunOptions {
   };
   /** Names that may be reached while it runs, as rules: `api.example.com`, `db.example.com:5432`. */
   allowed_domains?: string[];
-  /** Whether files_changed is looked for; on unless told. */
+  /** True: the result lists files_changed. Default: true. */
   track_files?: boolean;
   priority?: number;
 }
@@ -88,5 +88,5 @@ export interface RunResult extends RunEnd {
   stderr: string;
 }
 
-/** What a run tells while it goes on: output, and its end as the last. */
+/** Message of a run under way: output, or its result as the last one. */
 export type RunMessage = { type: "stdout" | "stderr"; data: string } | ({ type: "result" } & RunEnd);

@@ -30,7 +30,7 @@ export interface SandboxInfo {
   created_by: string;
   output_folder: string | null;
   keep_artifacts_seconds: number;
-  /** What it was made of: `memory` says whether it began with what the warm-up left in memory, `why` why not. */
+  /** Template that it was made of. `memory`: true when it began with the warm-up's memory; `why`: the reason when not. */
   template: { id: string; name: string; memory: boolean; why: string | null } | null;
 }
 
@@ -66,7 +66,7 @@ export interface CreateOptions extends SandboxChanges {
   output_folder?: string;
   /** How long what it left in /workspace/output can be had once it is destroyed. */
   keep_artifacts_seconds?: number;
-  /** What it may reach beside what its namespace lets out. */
+  /** Network policy on top of its namespace's. */
   network?: NetworkRequest;
 }
 

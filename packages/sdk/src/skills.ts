@@ -30,7 +30,7 @@ export interface InstalledSkill {
   name: string;
   version: string;
   description: string;
-  /** Of its folder; SKILL.md in it says how to use it. */
+  /** Path of its folder; SKILL.md in it says how to use it. */
   path: string;
   id: string;
 }
@@ -69,7 +69,7 @@ export class Skills {
     return this.#transport.json("GET", at(skill));
   }
 
-  /** What is in it. */
+  /** Lists its files. */
   files(skill: string): Promise<SkillFile[]> {
     return this.#transport.json("GET", `${at(skill)}/files`);
   }
@@ -80,7 +80,7 @@ export class Skills {
     return response.body ?? new ReadableStream();
   }
 
-  /** Where it is installed it stays. By name alone only where there is one version. */
+  /** Deletes a skill; installed copies stay. A name without a version must have only one. */
   async delete(skill: string): Promise<void> {
     await this.#transport.json("DELETE", at(skill));
   }

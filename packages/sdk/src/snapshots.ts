@@ -40,7 +40,7 @@ export interface SnapshotFile extends SnapshotDifference {
 export interface Restored {
   deleted: number;
   written: number;
-  /** Whose bytes were right, but not mode or time. */
+  /** Entries whose bytes were right, but not mode or time. */
   changed: number;
   written_size: number;
 }
@@ -74,7 +74,7 @@ export class SandboxSnapshots {
     return this.#transport.json("POST", `${this.#path}/${encodeURIComponent(id)}/restore`, { timeoutMs: null });
   }
 
-  /** What has changed in the workspace since. */
+  /** Returns the changes in the workspace since the snapshot. */
   diff(id: string): Promise<SnapshotDiff> {
     return this.#transport.json("GET", `${this.#path}/${encodeURIComponent(id)}/diff`, { timeoutMs: null });
   }
@@ -107,7 +107,7 @@ export class Snapshots {
     return response.body ?? new ReadableStream();
   }
 
-  /** What is different in another snapshot. */
+  /** Returns the differences to another snapshot. */
   diff(id: string, other: string): Promise<SnapshotDiff> {
     return this.#transport.json("GET", `${one(id)}/diff`, { query: { with: other } });
   }

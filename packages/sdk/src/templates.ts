@@ -20,7 +20,7 @@ export interface CreateTemplate {
   max_processes?: number;
   storage_mb?: number;
   env?: Record<string, string>;
-  /** What its sandboxes may reach, as far as whoever creates them may allow it. */
+  /** Network policy of its sandboxes, as far as their creator may allow it. */
   network?: NetworkRequest;
   /** Its files are the workspace. */
   snapshot_id?: string;
@@ -51,7 +51,7 @@ export interface TemplateInfo {
   npm: string[];
   warm_up: WarmUp | null;
   bytes: number;
-  /** Whether its sandboxes begin with what the warm-up left in memory. */
+  /** True when its sandboxes begin with the memory that the warm-up left. */
   memory: boolean;
   /** Why not. */
   why: string | null;
@@ -62,7 +62,7 @@ export interface TemplateInfo {
 const path = "/api/v1/templates";
 const lookEveryMs = 250;
 
-/** Where sandboxes of a kind begin. */
+/** Templates of sandboxes. */
 export class Templates {
   readonly #transport: Transport;
 

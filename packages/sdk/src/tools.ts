@@ -14,7 +14,7 @@ export interface ToolInfo {
   annotations: Record<string, boolean>;
 }
 
-/** What a tool shows beside its result: text, an image, a link to a file. */
+/** Content of a tool's result: text, an image, a link to a file. */
 export type ToolContent =
   | { type: "text"; text: string }
   | { type: "image"; mimeType: string; data: string }
@@ -38,7 +38,7 @@ export class Tools {
     this.#transport = transport;
   }
 
-  /** Of one set, or of all; `core` unless told. */
+  /** Lists the tools of one set, or of all. Default: `core`. */
   async list(set?: ToolSet | "all"): Promise<ToolInfo[]> {
     const query = { set };
     return (await this.#transport.json<{ items: ToolInfo[] }>("GET", "/api/v1/tools", { query })).items;

@@ -1,13 +1,13 @@
 import { ApiError, ConnectionError, readProblem, TimeoutError } from "./error.ts";
 
 export interface ClientOptions {
-  /** Of the daemon. */
+  /** URL of the daemon. */
   url: string;
   /** An API key. */
   key?: string;
   /** Another than the key's own: for admins. */
   namespace?: string;
-  /** Of whatever its calls have to wait for in the queue and say no other of, -100 to 100; higher goes first within the namespace. */
+  /** Default priority of its jobs in the queue, -100 to 100; higher goes first within the namespace. */
   priority?: number;
   /** For an answer to begin; a stream may then take as long as it takes. */
   timeoutMs?: number;
@@ -84,7 +84,7 @@ export class Transport {
     return this.#options.openSocket?.(url) ?? new WebSocket(url);
   }
 
-  /** Of a path that the daemon gave. */
+  /** Returns the URL of a path from the daemon. */
   absolute(path: string): string {
     return new URL(path, this.#base).href;
   }

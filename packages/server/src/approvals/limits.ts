@@ -1,4 +1,4 @@
-/** What bounds questions to humans, like limits.ts. */
+/** Limits on approvals. */
 
 const KiB = 1024;
 
@@ -23,14 +23,14 @@ export const approvalLimits = {
   /** Answers of a namespace that hold for a sandbox or for always. */
   standingPerNamespace: 10_000,
   subjectChars: 512,
-  /** Of text and details together: what a human could read. Longer code or a longer command is not asked about but refused. */
+  /** Maximum length of text and details together, so that a human can read them. Longer code or commands are refused. */
   shownChars: 16 * KiB,
   details: 16,
   detailNameChars: 64,
   reasonChars: 500,
-  /** Of a request in which an agent says why. */
+  /** Maximum length of the reason that an agent gives for a request. */
   purposeChars: 500,
-  /** What is over stays so long, and so many of a namespace. */
+  /** Retention of settled approvals: time, and number per namespace. */
   keptMs: 90 * 86_400_000,
   keptPerNamespace: 10_000,
   pruneIntervalMs: 3_600_000,

@@ -4,8 +4,8 @@ const KiB = 1024;
 export const cliLimits = {
   /** Time that a program gets to end by itself after Ctrl-C. */
   graceMs: 2_000,
-  /** Names that were not copied, and are told of. */
+  /** Names in the list of files that were not copied. */
   namesTold: 1_000,
-  /** What of a script is looked at to tell whether it is text. */
+  /** Bytes of a script that are checked for being text. */
   textProbeBytes: 8 * KiB,
 } as const;

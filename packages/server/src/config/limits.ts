@@ -5,6 +5,6 @@ export const configLimits = {
   fileBytes: 256 * KiB,
   /** A value shown in an error. */
   shownCharacters: 60,
-  /** That are named for sandboxes. */
+  /** Maximum host folders for sandboxes, per role. */
   folders: 64,
 } as const;

@@ -1,7 +1,7 @@
 import type { Batch } from "./batch.ts";
 import type { Role } from "./scope.ts";
 
-/** What is kept of an API key: never the key. */
+/** Record of an API key; it never holds the key. */
 export interface ApiKey {
   id: string;
   name: string;

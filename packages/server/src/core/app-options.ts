@@ -24,7 +24,7 @@ export interface CaissonOptions {
   runLimits?: Partial<RunLimits>;
   listeners?: boolean;
   background?: BackgroundPolicy;
-  /** What every sandbox may reach; nothing unless told. */
+  /** Network policy of every sandbox. Default: no access. */
   network?: NetworkOptions;
   /** Without it no run is recorded. */
   records?: RecordOptions;
@@ -35,7 +35,7 @@ export interface CaissonOptions {
 }
 
 interface Reachable {
-  /** What this one may reach beside that, and what it may not; as long as this process has it. */
+  /** Network policy of this sandbox, on top of that; it holds while this process has the sandbox. */
   network?: PolicyDraft;
 }
 
@@ -74,14 +74,14 @@ export interface CreateOptions extends Reachable {
   outputFolder?: string;
   /** When interpreters start that wait for code; after the first code of their language unless told. Never with little memory. */
   warm?: WarmChoice;
-  /** Whether code may open listeners inside (EXE-13). What is configured as refused stays so. */
+  /** True when code may open listeners inside (EXE-13). A refusal in the configuration takes precedence. */
   listeners?: boolean;
   /** Called, and waited for, once the sandbox is destroyed or detached. */
   afterLeave?: () => Promise<void>;
-  /** Whether it outlives this process: it then ends only when it is destroyed. */
+  /** True when it outlives this process: it then ends only when it is destroyed. */
   keep?: boolean;
-  /** Whether it is one of a daemon's. */
+  /** True when it belongs to a daemon. */
   fleet?: boolean;
-  /** Whether what all sandboxes may reach is not meant for it. */
+  /** True when the network policy of all sandboxes does not apply to it. */
   alone?: boolean;
 }

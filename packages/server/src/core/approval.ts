@@ -23,9 +23,9 @@ export interface Question {
   subject: string;
   /** All that a human should see, where the subject shows a part. */
   text?: string;
-  /** What is compared, where that is more than text or subject: an answer is for this and nothing else. */
+  /** Text that an answer applies to, where that is more than text or subject. */
   compared?: string;
-  /** What a human needs to decide; never secrets. Whatever code in a sandbox chose may be made to mislead. */
+  /** Details that an approver needs to decide; never secrets. Parts that sandboxed code chose may be misleading. */
   detail: ApprovalDetail;
   timeoutMs?: number;
 }
@@ -66,7 +66,7 @@ export interface Decision {
  * decides without asking. A kind without one is answered by the approval itself when the same is asked again.
  */
 export interface ApprovalEffect {
-  /** What holds already for whoever asks in advance; undefined for what a human must decide. */
+  /** Returns the decision that is already in force, for requests in advance; undefined when a human must decide. */
   known?(question: Omit<Question, "timeoutMs">): { approve: boolean; reason: string } | undefined;
   /** Refuses, as an AppError for whoever decides, an answer that would have no effect. */
   check?(approval: Approval, answer: { approve: boolean; scope: ApprovalScope }): void;
@@ -88,7 +88,7 @@ export interface ApprovalQuery {
 }
 
 export interface ApprovalSettings {
-  /** Whether there is anybody to ask. */
+  /** True when a human can answer. */
   attended: boolean;
   /** How long a question waits, unless it says so itself. */
   timeoutMs: number;
@@ -96,7 +96,7 @@ export interface ApprovalSettings {
 }
 
 export interface Approvals {
-  /** Whether anybody may be asked at all; in unattended mode nobody is, and `ask` refuses at once. */
+  /** True when a human can answer; in unattended mode `ask` refuses at once. */
   readonly attended: boolean;
   /** How long an attempt should wait by itself; the question may go on after that, and the next attempt finds its answer. */
   readonly holdMs: number;
@@ -138,7 +138,7 @@ export interface ApprovalRecords {
   use(id: string, atMs: number, within?: Batch): Promise<boolean>;
   update(id: string, changes: Partial<Omit<Approval, "id" | "namespace">>, within?: Batch): Promise<void>;
   pending(): Promise<Approval[]>;
-  /** What was answered for a sandbox holds no more. */
+  /** Revokes all answers for a sandbox. */
   forget(sandboxId: string, atMs: number, within?: Batch): Promise<void>;
   /** Removes those made before, and of each namespace all but the newest; what is pending or still holds stays. */
   prune(beforeMs: number, keep: number): Promise<void>;

@@ -1,12 +1,12 @@
 import type { RuleDraft } from "./egress-policies.ts";
 
-/** Where apt gets packages from on this machine, for a sandbox that has nothing of the machine's configuration. */
+/** Sources of apt on this machine, for a sandbox that has nothing of the machine's configuration. */
 export interface AptSources {
   /** For apt's own folder: sources, keys, pins, settings. Paths are relative to it. */
   files: readonly { path: string; base64: string }[];
-  /** What it may reach. */
+  /** Hosts that apt may connect to. */
   hosts: readonly RuleDraft[];
-  /** What is left out of the machine's configuration, and why. */
+  /** Parts of the machine's configuration that are left out, and why. */
   left: readonly string[];
   /** Why nothing can be installed from there. */
   problem: string | null;

@@ -1,4 +1,4 @@
-/** What an archive holds that was made of a folder, and what it does not. */
+/** Summary of packing a folder: entries in the archive, and those left out. */
 export interface PackSummary {
   entries: number;
   /** Sockets, FIFOs and devices, which no archive holds. */
@@ -15,7 +15,7 @@ export interface PackOptions {
   exact?: boolean;
 }
 
-/** What unpacking may make; past it the archive is refused and nothing of it stays. */
+/** Limits on unpacking; past one, the archive is refused and nothing of it stays. */
 export interface UnpackLimits {
   entries?: number;
   bytes?: number;
@@ -28,7 +28,7 @@ export type Archive = Uint8Array | AsyncIterable<Uint8Array>;
 
 export interface UnpackOptions {
   limits?: UnpackLimits;
-  /** Whether files that are there already are replaced; otherwise one of them refuses the whole archive. */
+  /** True: existing files are replaced. Otherwise the whole archive is refused when one of its files exists. */
   replace?: boolean;
 }
 

@@ -49,7 +49,7 @@ export interface AuditRow extends Omit<AuditEntry, "runId" | "content"> {
   hash: string;
 }
 
-/** Where an entry is: in the order of the whole store, and in its chain. */
+/** Place of an entry: in the order of the whole store, and in its chain. */
 export interface AuditPlace {
   position: number;
   sequence: number;
@@ -79,7 +79,7 @@ export interface ChainVerdict {
   /** The first and the last row there is; 0 when there is none. */
   first: number;
   last: number;
-  /** Of the last row, or of what stands before the first. Noted elsewhere, it holds all rows up to it. */
+  /** Hash of the last row, or of the row before the first. Noted elsewhere, it proves all rows up to it. */
   hash: string;
   /** Rows up to this one were pruned; 0 when none were. */
   pruned: number;
@@ -93,11 +93,11 @@ export interface AuditVerdict {
   rows: number;
   /** One of each namespace, by name. */
   chains: ChainVerdict[];
-  /** What is wrong, first things first; empty when all is well. Null: it concerns the whole log, or the whole chain. */
+  /** Problems, most important first; empty when the log is valid. Null: it concerns the whole log, or the whole chain. */
   problems: { namespace: string | null; sequence: number | null; what: string }[];
 }
 
-/** That a row of a chain had this hash, as `verify` said before. */
+/** Hash of a row of a chain, from an earlier `verify`. */
 export type NotedRow = Pick<ChainVerdict, "namespace" | "hash"> & { sequence: number };
 
 /** The timeline. */
@@ -114,7 +114,7 @@ export interface Audit {
   eraseContent(beforeMs: number): Promise<number>;
   /** The row of a sandbox's making, which says whose it is, or was; undefined where the log has none, or none any more. */
   making(sandboxId: string): Promise<AuditRow | undefined>;
-  /** Of one namespace, or of the whole log. */
+  /** Verifies one namespace, or the whole log. */
   verify(namespace?: string): Promise<AuditVerdict>;
   /**
    * Removes the oldest rows of each namespace, up to the first one that is from its time or later; the rest verifies as

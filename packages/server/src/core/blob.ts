@@ -1,12 +1,12 @@
 /** Bytes by their SHA-256, stored once. */
 export interface Blobs {
-  /** What is put is safe from a sweep until the session is disposed of; by then something must refer to it. */
+  /** Begins a session. Its blobs are safe from a sweep until it is disposed of; by then something must refer to them. */
   begin(): BlobSession;
   /** Whole, and checked against its digest. */
   read(digest: string): Promise<Buffer>;
   /** Removes all that `mark` does not tell of. Sessions may be under way. */
   sweep(mark: BlobMark): Promise<Swept>;
-  /** What a sweep would do now, with sizes on the disk. */
+  /** Reports what a sweep would remove now, with sizes on the disk. */
   look(mark: BlobMark): Promise<Swept & { keptBytes: number }>;
 }
 

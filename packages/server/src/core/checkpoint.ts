@@ -4,7 +4,7 @@ import type { EngineName } from "./engine.ts";
 import type { Caller } from "./principal.ts";
 import type { SandboxRecord } from "./sandbox-record.ts";
 
-/** What an engine saved of a sandbox: its memory, and its files as they were at that moment. */
+/** Memory of a sandbox that an engine saved, and its files as they were at that moment. */
 export interface Checkpoint {
   /** The engine's own. */
   id: string;
@@ -30,7 +30,7 @@ export interface CheckpointRecord extends Checkpoint {
 
 /** With what going on from it needs beside the engine's bytes. */
 export interface KeptCheckpoint extends CheckpointRecord {
-  /** Of the key that seals its memory, in the vault. */
+  /** Name, in the vault, of the key that seals its memory. */
   keyName: string;
   sandbox: SandboxRecord;
   policy: EgressPolicy | null;
@@ -52,9 +52,9 @@ export interface CheckpointRecords {
   /** Newest first. */
   list(query: CheckpointQuery): Promise<CheckpointRecord[]>;
   count(namespace: string): Promise<number>;
-  /** Of all namespaces. */
+  /** Names in all namespaces. */
   names(): Promise<Pick<KeptCheckpoint, "id" | "keyName">[]>;
-  /** Of all namespaces: what they take together, and the largest of them. */
+  /** Total size of the checkpoints of all namespaces, and the largest of them. */
   sizes(limit: number): Promise<{ items: number; bytes: number; largest: CheckpointRecord[] }>;
   delete(id: string, within?: Batch): Promise<void>;
 }

@@ -4,7 +4,7 @@ import type { CatalogueEntry } from "./image-spec.ts";
 
 const host: ChosenImage = { name: "host", layerId: null };
 
-/** What a sandbox is made of: the newest that is ready under that name. */
+/** Returns the image that a name stands for: the newest ready one. */
 export function chooseImage(
   records: readonly ImageRecord[],
   asked: string,

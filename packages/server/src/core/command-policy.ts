@@ -1,4 +1,4 @@
-/** What a command is for, by the programs that it names. */
+/** Categories of commands, by the programs that they name. */
 // biome-ignore format: lists of words
 export const commandCategories = {
   network: ["curl", "wget", "ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "dig", "nslookup", "host", "ping", "traceroute"],

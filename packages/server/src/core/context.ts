@@ -27,7 +27,7 @@ export interface ContextRunOptions {
   limits?: Partial<RunLimits>;
   /** Limits by the names of settings; `limits` win. */
   resource_limits?: ResourceLimits;
-  /** What the code reads as its standard input; without it reading fails. */
+  /** Standard input of the code; without it reading fails. */
   stdin?: string | Uint8Array;
   /** Output as it is produced, with back-pressure. With a listener the result holds none of that channel. */
   onStdout?: (chunk: Buffer) => Promise<void> | undefined;
@@ -82,7 +82,7 @@ export interface ContextRunResult extends Outcome, NetworkRefusals {
 export interface StatefulResult
   extends Omit<RunResult, "cpu_ms" | "max_rss">,
     Pick<ContextRunResult, "results" | "error"> {
-  /** Whether variables of earlier calls were there. */
+  /** `kept` when variables of earlier calls were there. */
   state: "new" | "kept";
 }
 

@@ -12,7 +12,7 @@ export interface Check {
 
 export interface Diagnosis {
   engines: EngineProbe[];
-  /** What `auto` would take. */
+  /** Engine that `auto` would choose. */
   chosen: string | null;
   checks: Check[];
 }

@@ -8,7 +8,7 @@ export interface OutboundRequest {
 
 export interface OutboundAnswer {
   status: number;
-  /** Of a redirect; none is followed. */
+  /** Target of a redirect, which is not followed; null without one. */
   location: string | null;
 }
 

@@ -9,7 +9,7 @@ export interface Downloads {
   find(url: string): Promise<Download | undefined>;
   /** Takes a file of that size as it comes; undefined where it is not to be kept. */
   keep(url: string, bytes: number): Promise<DownloadDraft | undefined>;
-  /** Of all that is kept. */
+  /** Size of all files that are kept. */
   heldBytes(): number;
   /** Forgets those that nobody asked for longest until so many bytes are free; whoever reads one reads on. */
   trim(bytes: number): Promise<Freed>;

@@ -31,7 +31,7 @@ export interface NamespaceDraft extends PolicyDraft {
   agentsMayAllow?: readonly (string | RuleDraft)[];
 }
 
-/** What an operator has set for one sandbox, and what approvals have added. */
+/** Policy that an operator has set for one sandbox, and the one that approvals have added. */
 export interface SandboxPolicies {
   sandbox: EgressPolicy;
   approval: EgressPolicy;
@@ -69,17 +69,17 @@ export interface AttemptRecords {
   /** Those without an end end now, for this reason. */
   closeOpen(reason: string): Promise<void>;
   list(query: AttemptQuery): Promise<LoggedAttempt[]>;
-  /** Of a namespace the newest so many stay. */
+  /** Removes all but the newest attempts of a namespace. */
   prune(namespace: string, keep: number): Promise<void>;
 }
 
-/** What a fleet needs of whoever keeps policies. */
+/** Policies of sandboxes, as a fleet uses them. */
 export interface FleetEgress {
   /** A policy for a new sandbox; refused where this caller may not let that out. */
   check(caller: Caller, asked: PolicyDraft): EgressPolicy;
   /** Before anybody hears of the sandbox. */
   keep(sandboxId: string, policy: EgressPolicy): Promise<void>;
-  /** What an operator or its maker has set for it, without what approvals have added. */
+  /** Policy that an operator or its creator has set for it, without additions by approvals. */
   ownPolicy(sandboxId: string): EgressPolicy | undefined;
   /** It is the namespace's from now on; what was kept for it holds. */
   entered(sandboxId: string, namespace: string): void;

@@ -1,4 +1,4 @@
-/** What may leave a sandbox, and what became of each attempt. */
+/** Egress policies of sandboxes, and outcomes of attempts to connect. */
 
 /** `tls`: the ClientHello must name the host. `http`: each request must. `tcp`: bytes pass unread. */
 export const egressProtocols = ["tls", "http", "tcp"] as const;
@@ -14,7 +14,7 @@ export interface AllowRule {
   ranges?: readonly string[];
   /** TLS is opened and looked into; then requests can be judged, and credentials put in. */
   inspect?: boolean;
-  /** Of a registry: what never changes there is kept, for whoever asks next. No draft can say so. */
+  /** Set for a registry: its immutable files are cached for all sandboxes. No draft can set it. */
   keepsFiles?: boolean;
   /** With inspection, or http: only these. Paths may end in `*`. */
   methods?: readonly string[];
@@ -30,7 +30,7 @@ export interface DenyRule {
   port?: number;
 }
 
-/** What happens to a name that no rule knows. */
+/** Decision on a name that no rule matches. */
 export const unknownChoices = ["deny", "ask"] as const;
 export type UnknownChoice = (typeof unknownChoices)[number];
 
@@ -44,20 +44,20 @@ export interface EgressPolicy {
   byAgent?: true;
 }
 
-/** That of a namespace holds for each of its sandboxes. */
+/** Policy of a namespace; it applies to each of its sandboxes. */
 export interface NamespacePolicy extends EgressPolicy {
-  /** What keys of the role agent may let out of their own sandboxes; nothing unless told. */
+  /** Rules that keys of the role agent may add to their own sandboxes. Default: none. */
   agentsMayAllow: readonly AllowRule[];
 }
 
-/** Where a rule stands. A deny in any of them beats every allow. */
+/** Layers of rules. A deny in any of them beats every allow. */
 export const egressLayers = ["configuration", "namespace", "sandbox", "run", "approval", "registry"] as const;
 export type EgressLayer = (typeof egressLayers)[number];
 
-/** What holds for one sandbox at one moment: policies by layer, in that order. The `unknown` of the last one that has it counts; deny otherwise. */
+/** Policies of one sandbox at one moment, by layer, in that order. The last `unknown` that is set counts. Default: deny. */
 export type LayeredPolicy = readonly { layer: EgressLayer; policy: EgressPolicy }[];
 
-/** What a program asked for. */
+/** Host and port that a program asked for. */
 export interface Destination {
   /** A name, or an address where the program gave one; in any notation. */
   host: string;
@@ -92,7 +92,7 @@ export interface EgressAttempt {
   sandboxId: string;
   host: string;
   port: number;
-  /** That was dialled; null when nothing was. */
+  /** Address that was dialled; null when none was. */
   address: string | null;
   verdict: "allowed" | "denied" | "failed";
   /** Text form of the deciding rule; null when none matched. */
@@ -115,7 +115,7 @@ export interface AttemptEnd extends Pick<EgressAttempt, "bytesUp" | "bytesDown">
   reason: string | null;
 }
 
-/** Where the policy of a sandbox comes from; the gate asks at each connection and is told of changes. */
+/** Source of a sandbox's policy; the gate asks it at each connection and is notified of changes. */
 export interface PolicySource {
   policyOf(sandboxId: string): LayeredPolicy;
   /** Calls back, which must not throw, after the policy of that sandbox changed, until the returned function is called. */

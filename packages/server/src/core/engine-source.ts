@@ -2,7 +2,7 @@ import type { Check } from "./diagnosis.ts";
 import type { Engine, EngineName, EngineProbe, KeptSandbox } from "./engine.ts";
 import type { EngineChoice } from "./request.ts";
 
-/** Where engines come from: this process, or another one over a socket. Engines are opened at first use and close with it. */
+/** Source of engines: this process, or another one over a socket. Engines are opened at first use and close with it. */
 export interface EngineSource extends AsyncDisposable {
   /** `auto` is the strongest engine that has really started a sandbox here. */
   choose(choice: EngineChoice): Promise<EngineName>;

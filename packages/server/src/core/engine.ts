@@ -9,7 +9,7 @@ import type { FileWatch } from "./watch.ts";
  */
 export type EngineName = "gvisor" | "container";
 
-/** What can be enforced; a result lists each under `enforced` or `not_enforced`. */
+/** Limits and boundaries; a result lists each under `enforced` or `not_enforced`. */
 export const containments = [
   "user_namespace",
   "network_namespace",
@@ -50,11 +50,11 @@ export interface SandboxSpec {
   /** The id of the folder that `copyOutput` will name; refused where there is none. */
   outputFolder?: string;
   warm?: WarmChoice;
-  /** Whether user code may give a socket an address and listen there; it may unless told. */
+  /** True when user code may bind sockets and listen. Default: true. */
   listeners?: boolean;
-  /** Whether it outlives its owner. */
+  /** True when it outlives its owner. */
   keep?: boolean;
-  /** Whether a daemon keeps it, which knows it by its own store: one of those that the store does not know is nobody's. */
+  /** True when a daemon keeps it and has its record; without a record there it belongs to nobody. */
   fleet?: boolean;
 }
 
@@ -62,7 +62,7 @@ export interface SandboxSpec {
 export const warmChoices = ["start", "first-use", "never"] as const;
 export type WarmChoice = (typeof warmChoices)[number];
 
-/** Where an owner finds the wire of a sandbox. */
+/** Paths of a sandbox's wire. */
 export type WirePaths = Pick<CreatedSandbox, "toGuestPath" | "fromGuestPath">;
 
 export interface CreatedSandbox {
@@ -81,10 +81,10 @@ export interface CreatedSandbox {
   processSlack: number;
   limits: SandboxLimits;
   warm: WarmChoice;
-  /** Whether its programs may listen. */
+  /** True when its programs may listen. */
   listeners: boolean;
   kept: boolean;
-  /** Where its owners keep what they must know of it; goes with the sandbox. */
+  /** Folder for its owners' records of it; removed with the sandbox. */
   ownerFolder: string;
 }
 
@@ -104,7 +104,7 @@ export interface KeptSandbox {
   fleet: boolean;
 }
 
-/** What a start may change; what is not named is as it was. Storage cannot change. */
+/** Settings that a start may change; the others stay as they were. Storage cannot change. */
 export interface StartOptions {
   limits?: Partial<SandboxLimits>;
   warm?: WarmChoice;
@@ -140,7 +140,7 @@ export interface Changes {
   truncated: boolean;
 }
 
-/** Where to: a path without links, or the id that the configuration of an engine in a process of its own gives it. */
+/** Target folder: a path without links, or its id in the configuration of an engine in a process of its own. */
 export type OutputPlace = { path: string } | { folder: string };
 
 export interface CopiedOutput {
@@ -185,11 +185,11 @@ export interface Engine extends AsyncDisposable {
   freeze(id: string, options: FreezeOptions): Promise<LayerInfo>;
   /** The disk that all engines of the data folder share. */
   diskRoom(): Promise<DiskRoom>;
-  /** Of the data folder, whichever engine froze them. */
+  /** Lists the layers of the data folder, whichever engine froze them. */
   layers(): Promise<LayerInfo[]>;
   /** Refused while a sandbox or another layer needs it. */
   removeLayer(id: LayerId): Promise<void>;
-  /** Of one that was lent: it goes, now or with the last that needs it. Idempotent. */
+  /** Releases a layer made for copies: it is removed, now or with the last sandbox that needs it. Idempotent. */
   releaseLayer(id: LayerId): Promise<void>;
   /** Resolves when the boundary's own process has ended, for whatever reason, with a sentence that says what is known. */
   waitExit(id: string): Promise<string>;
@@ -204,7 +204,7 @@ export interface Engine extends AsyncDisposable {
   oomKills(id: string): Promise<number>;
   /** Remembers the workspace as it is now. */
   markFiles(id: string): Promise<void>;
-  /** What differs from the last mark; the state found becomes the new mark. */
+  /** Returns the differences from the last mark; the state found becomes the new mark. */
   changedFiles(id: string): Promise<Changes>;
   /** Copies the files of /workspace/output into a folder named for the sandbox, below the place, with its owner's rights. */
   copyOutput(id: string, to: OutputPlace): Promise<CopiedOutput>;
@@ -229,7 +229,7 @@ export interface Engine extends AsyncDisposable {
   keepCheckpoint(checkpoint: string, key: Buffer): Promise<void>;
   /** Brings one that is kept back, for `createFrom`; `forgetCheckpoint` gives its memory up again. */
   loadCheckpoint(checkpoint: string, key: Buffer, options?: LoadOptions): Promise<void>;
-  /** Of those that are kept. Idempotent. */
+  /** Removes a kept checkpoint. Idempotent. */
   removeCheckpoint(checkpoint: string): Promise<void>;
   /** The ids of those that are kept. */
   checkpoints(): Promise<string[]>;

@@ -37,7 +37,7 @@ export class AppError extends Error {
   }
 }
 
-/** What was thrown says so. */
+/** Returns the message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -48,13 +48,13 @@ export function errnoOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** Whether there is no room: in a workspace, on the machine's disk, or in what of it may be promised (hazard 8). */
+/** True when there is no space: in a workspace, on the machine's disk, or beyond the reserve (hazard 8). */
 export function isDiskFull({ code, details }: AppError): boolean {
   const { errno, reserveBytes } = details ?? {};
   return code === "limit_exceeded" && (errno === "ENOSPC" || errno === "EDQUOT" || reserveBytes !== undefined);
 }
 
-/** What a full disk looks like to whoever asked; any other error as it is. */
+/** Turns the error of a full disk into one for the caller; returns any other error as it is. */
 export function explainFullDisk(error: unknown, folder: string): unknown {
   const errno = error instanceof AppError ? error.details?.errno : errnoOf(error);
   if (errno !== "ENOSPC" && errno !== "EDQUOT") return error;

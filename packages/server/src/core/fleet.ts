@@ -11,7 +11,7 @@ import type { EngineChoice } from "./request.ts";
 import type { SandboxQuery, SandboxRecord } from "./sandbox-record.ts";
 import type { ReadyTemplate, TemplateMemory } from "./template.ts";
 
-/** What a fleet goes by. */
+/** Settings of a fleet. */
 export interface FleetSettings {
   engine: EngineChoice;
   /** For whoever names none. */
@@ -24,7 +24,7 @@ export interface FleetSettings {
   maxLifetimeMs: number;
   /** Runs and cold starts at the same time. */
   maxConcurrent: number;
-  /** Of the pool of each image and engine; 0 turns them off. */
+  /** Size of the pool of each image and engine; 0 turns pools off. */
   poolSize: number;
   /** How long nobody has asked for anything before the next one for a pool is started; the usual time unless given. */
   poolQuietMs?: number;
@@ -59,7 +59,7 @@ export interface CreateRequest {
   outputFolder?: string;
   /** How long what it left in /workspace/output is kept once it is destroyed; 0: not at all. */
   keepArtifactsMs?: number;
-  /** What it may reach on top of its namespace's policy, and what it may not. */
+  /** Network policy of the sandbox, on top of its namespace's policy. */
   network?: PolicyDraft;
   /** A template is made in it: it gets no secrets, and only those who may make templates find it (S79). */
   forTemplate?: boolean;
@@ -101,7 +101,7 @@ export interface PoolStatus {
   starting: number;
   hits: number;
   misses: number;
-  /** Of those that are ready; null when there is none. */
+  /** Age of the oldest ready sandbox; null when there is none. */
   oldestAgeMs: number | null;
 }
 
@@ -113,7 +113,7 @@ export interface QueueStatus {
   waitingByNamespace: Readonly<Record<string, number>>;
 }
 
-/** What a job is for. */
+/** Purposes of jobs. */
 export const queuedKinds = [
   "create",
   "start",
@@ -130,7 +130,7 @@ export type QueuedKind = (typeof queuedKinds)[number];
 
 /** A job that waits. */
 export interface QueuedJob {
-  /** Of a run: the run's. */
+  /** Id of the job; for a run, the run's id. */
   id: string;
   kind: QueuedKind;
   /** Null for one that is to make a sandbox, or needs none. */
@@ -142,7 +142,7 @@ export interface QueuedJob {
   waitingMs: number;
 }
 
-/** What the making of templates needs of a fleet. */
+/** Actions of a fleet that builds of templates use. */
 export interface TemplateBench {
   /** Stops a sandbox, and makes its files a layer that it goes on with. */
   freeze(caller: Caller, id: string): Promise<LayerInfo>;
@@ -185,12 +185,12 @@ export interface Fleet<Handle> {
   stats(caller: Caller, id: string): Promise<SandboxStats>;
   /** A place in the queue for the making of an image; rejects at once when it is full. */
   build<T>(caller: Caller, signal: AbortSignal, act: () => Promise<T>): Promise<T>;
-  /** Whose it is; undefined for one that waits in a pool, or is gone. */
+  /** Returns the namespace that owns it; undefined for one that waits in a pool, or is gone. */
   namespaceOf(id: string): string | undefined;
   pools(): PoolStatus[];
   queue(): QueueStatus;
   /** The caller's namespace's, in the order of their turns. */
   waiting(caller: Caller): QueuedJob[];
-  /** Whoever waits for it is told; one that has begun is no longer there. */
+  /** Cancels a waiting job; its caller gets an error. A job that has begun is not found. */
   cancel(caller: Caller, jobId: string): QueuedJob;
 }

@@ -4,7 +4,7 @@ export interface NamedFolder {
   path: string;
 }
 
-/** What a sandbox may do with it: begin with a copy of it, or leave its output there. */
+/** Uses of a folder by a sandbox: begin with a copy of it, or copy output to it. */
 export const folderRoles = ["input", "output"] as const;
 export type FolderRole = (typeof folderRoles)[number];
 

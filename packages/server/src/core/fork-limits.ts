@@ -1,26 +1,26 @@
 const MiB = 1024 ** 2;
 const GiB = 1024 ** 3;
 
-/** What is saved of running sandboxes. */
+/** Saved memory and files of running sandboxes. */
 export const checkpointLimits = {
-  /** Of one saved memory. */
+  /** Maximum size of one saved memory. */
   memoryBytes: 4 * GiB,
-  /** Held by one engine at a time. */
+  /** Checkpoints that one engine holds at a time. */
   atOnce: 16,
   saveTimeoutMs: 60_000,
-  /** What a sandbox may grow by between the look at its memory and the moment at which it stands still. */
+  /** Growth of a sandbox's memory between its measurement and the moment at which the sandbox is paused. */
   growthBytes: 128 * MiB,
-  /** Of the machine's memory, never taken for what is saved or goes on from it. */
+  /** Memory of the machine that saved and resumed sandboxes never take. */
   hostMemoryBytes: 512 * MiB,
   memoryRetryMs: 5_000,
-  /** Of memory that is sealed or opened, compressed at the same time. */
+  /** Pieces of memory that are compressed at the same time while it is sealed or opened. */
   piecesAtOnce: 4,
-  /** Of what an engine writes down about one that is kept. */
+  /** Maximum size of an engine's record of a kept checkpoint. */
   recordBytes: 1 * MiB,
-  /** Kept, of one namespace. */
+  /** Kept checkpoints of one namespace. */
   perNamespace: 32,
   nameCharacters: 200,
-  /** Of what is known of its interpreters. */
+  /** Maximum size of the record of its interpreters. */
   contextBytes: 4 * MiB,
 } as const;
 

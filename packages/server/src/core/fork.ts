@@ -1,6 +1,6 @@
 import type { SandboxRecord } from "./sandbox-record.ts";
 
-/** Whether copies have the memory of the original: where that can be, or else not at all, or never. */
+/** Choices for the original's memory in copies: where possible, or fail without it, or never. */
 export const memoryChoices = ["auto", "required", "never"] as const;
 export type MemoryChoice = (typeof memoryChoices)[number];
 
@@ -12,10 +12,10 @@ export interface ForkRequest {
 /** Copies of a sandbox, and what they are copies of. */
 export interface Fork {
   records: SandboxRecord[];
-  /** Whether what ran in the original runs on in each. */
+  /** True when the original's processes continue in each copy. */
   memory: boolean;
   /** Why not. */
   why: string | null;
-  /** Of the files: they lie on the original's (`overlay`), on a copy of them, or are what a snapshot reads of the workspace. */
+  /** Origin of the files: on top of the original's (`overlay`), a copy of them, or a snapshot of the workspace. */
   files: "copy" | "overlay" | "snapshot";
 }

@@ -2,7 +2,7 @@
 export interface Collector {
   /** As results call it: `blobs`, `layers`. */
   readonly kind: string;
-  /** What all of it together may take, what is in use included. */
+  /** Maximum size of all of it, items in use included. */
   readonly budgetBytes: number;
   /** Removes nothing. */
   look(): Promise<Holding>;
@@ -15,9 +15,9 @@ export interface Collector {
 
 export interface Holding {
   bytes: number;
-  /** Of that, what nothing uses. */
+  /** Part of it that nothing uses. */
   unused: Freed;
-  /** Of that, what is used and can be fetched again. */
+  /** Part of it that is used and can be fetched again. */
   cacheBytes: number;
   /** Those that people know by name, the largest first; a bounded list. */
   things?: readonly HeldThing[];
@@ -41,7 +41,7 @@ export interface Freed {
 export interface CollectRequest {
   /** Only tells what would go. */
   dryRun?: boolean;
-  /** Whether all that can be fetched again goes too. */
+  /** True: removes all that can be fetched again, too. */
   cache?: boolean;
 }
 
@@ -51,10 +51,10 @@ export type GcTrigger = (typeof gcTriggers)[number];
 export interface GcReport {
   trigger: GcTrigger;
   dryRun: boolean;
-  /** Of the disk that holds the data folder, before. */
+  /** Room on the disk that holds the data folder, before the collection. */
   disk: DiskRoom;
   kinds: KindReport[];
-  /** What went; of a dry run, what would. */
+  /** Items and bytes removed; for a dry run, those that would be. */
   freed: Freed;
 }
 

@@ -1,4 +1,4 @@
-/** What of the machine around it an agent may use, once the operator has turned that on (HST-01). */
+/** Commands and folders of the host that agents may use, once the operator has turned host access on (HST-01). */
 import type { Approval } from "./approval.ts";
 import type { Caller } from "./principal.ts";
 
@@ -13,7 +13,7 @@ export interface HostPolicy {
   allow: readonly string[];
   ask: readonly string[];
   blocked: readonly string[];
-  /** What becomes of a command that no pattern matches. */
+  /** Decision on a command that no pattern matches. */
   unknown: "deny" | "ask";
   folders: readonly HostFolder[];
 }

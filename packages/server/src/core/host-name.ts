@@ -1,4 +1,4 @@
-/** Of a sandbox, each its own: the beginning of its id, no longer than programs show one. */
+/** Returns a sandbox's host name: the beginning of its id, as long as programs show host names. */
 export function hostNameOf(id: string): string {
   return id.slice(0, 12);
 }

@@ -8,12 +8,12 @@ type ImageSource = (typeof imageSources)[number];
 export const imageStates = ["building", "ready", "failed"] as const;
 type ImageState = (typeof imageStates)[number];
 
-/** What an image says about running it. */
+/** Settings of an image for its processes. */
 export interface ImageConfig {
   env: Readonly<Record<string, string>>;
   /** PATH of user code; the usual one where it is null. */
   searchPath: string | null;
-  /** Where runs begin that name no folder; /workspace where it is null. */
+  /** Default working folder of runs; /workspace where it is null. */
   workdir: string | null;
   /** Whom it would run as. Told, not obeyed: code is uid 1000 in every image. */
   user: string | null;
@@ -32,12 +32,12 @@ export const plainConfig: ImageConfig = {
 
 export interface ImageRecord {
   id: string;
-  /** Of several that are ready under one name the newest counts. */
+  /** Name of the image. Of several ready ones with the same name, the newest counts. */
   name: string;
   aliases: readonly string[];
   description: string;
   source: ImageSource;
-  /** What it was made from: of a specification, or of an OCI manifest. The same is not made twice. */
+  /** Digest of its specification or OCI manifest. An image is not made twice from the same one. */
   digest: string;
   /** Null until it is ready. */
   layerId: string | null;
@@ -68,7 +68,7 @@ export interface ChosenImage {
   layerId: string | null;
 }
 
-/** What a fleet may make sandboxes of. */
+/** Images that a fleet may make sandboxes of. */
 export interface ImageChoice {
   /** By name, alias or id; refuses what is not there, and says what is. */
   choose(image: string): ChosenImage;

@@ -1,4 +1,4 @@
-/** What an image is made of, as a small YAML file says it (IMG-02). */
+/** Specification of an image, from a small YAML file (IMG-02). */
 export interface ImageSpec {
   name: string;
   description: string;

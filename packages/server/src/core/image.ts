@@ -18,7 +18,7 @@ export const installPrograms = `${ownPrograms}/install`;
 export interface RootImage {
   name: string;
   entries: readonly RootEntry[];
-  /** What every root has beside its own entries, also one that is a layer. */
+  /** Entries that every root has beside its own, also one that is a layer. */
   additions: readonly RootEntry[];
   /** A folder of files that lie over the tree of a root that is a layer. */
   over: string;

@@ -5,7 +5,7 @@ import type { Caller } from "./principal.ts";
 export interface ImportProgress {
   log: { write(text: string): Promise<void> };
   signal: AbortSignal;
-  /** Of the names given before. */
+  /** Begins a step, one of those in `steps`. */
   begin(step: string): Promise<void>;
 }
 
@@ -15,7 +15,7 @@ export interface TreeImport extends Pick<ImageRecord, "name" | "digest" | "descr
   namesItself?: boolean;
   /** Called when its turn has come. */
   open: (progress: ImportProgress) => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>;
-  /** What happens before the tree is unpacked, in its order. */
+  /** Steps before the tree is unpacked, in order. */
   steps?: readonly string[];
 }
 

@@ -39,7 +39,7 @@ export interface LagEvent {
   dropped: number;
 }
 
-/** What has happened, before it has a place and a time. */
+/** Event before it has a place and a time. */
 export type Happening<T extends EventType = EventType> = {
   [K in T]: {
     type: K;

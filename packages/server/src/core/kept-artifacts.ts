@@ -1,7 +1,7 @@
 import type { Batch } from "./batch.ts";
-/** What a sandbox left in /workspace/output, kept past its end for a set time (LIF-13). */
+/** Files that a sandbox left in /workspace/output, kept past its end for a set time (LIF-13). */
 export interface KeptArtifacts {
-  /** Of the sandbox. */
+  /** Id of the sandbox. */
   id: string;
   namespace: string;
   /** The digest of its files' manifest in the blob store. */
@@ -30,6 +30,6 @@ export interface KeptArtifactsRecords {
   delete(id: string, expiredAtMs?: number, within?: Batch): Promise<void>;
   /** Those whose time is over, a page of them. */
   expired(nowMs: number): Promise<KeptArtifacts[]>;
-  /** Of all; with a time, of those whose own is not over by then. */
+  /** Manifests of all; with a time, of those that have not expired by then. */
   manifests(nowMs?: number): Promise<string[]>;
 }

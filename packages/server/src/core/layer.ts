@@ -11,9 +11,9 @@ export interface LayerInfo {
   id: LayerId;
   /** SHA-256 over its data, checked before it is used. Null until it is known, and for a plain folder always. */
   digest: string | null;
-  /** What it takes of the disk, those below it not counted. */
+  /** Size on the disk, without the layers below it. */
   bytes: number;
-  /** What it lies on, the nearest first. */
+  /** Layers below it, the nearest first. */
   below: readonly LayerId[];
   createdAt: string;
   /** Sandboxes and layers that need it; it cannot be removed while there are any. Nobody removes it when there are none. */
@@ -21,7 +21,7 @@ export interface LayerInfo {
 }
 
 export interface FreezeOptions {
-  /** Whether the sandbox lives on: stopped, and its next start lies on the layer. If not it is destroyed. */
+  /** True: the sandbox is stopped, and its next start is on top of the layer. False: it is destroyed. */
   keep: boolean;
   /** It is not stopped: the layer is a copy, taken while nothing can be written. It is always kept then. */
   copy?: boolean;

@@ -3,7 +3,7 @@ import { AppError } from "./errors.ts";
 export const sandboxStates = ["creating", "running", "paused", "stopped", "failed", "destroyed"] as const;
 export type SandboxState = (typeof sandboxStates)[number];
 
-/** What a transition is called in events and in the audit log. */
+/** Names of transitions in events and in the audit log. */
 export type TransitionName =
   | "sandbox.started"
   | "sandbox.paused"
@@ -12,7 +12,7 @@ export type TransitionName =
   | "sandbox.failed"
   | "sandbox.destroyed";
 
-/** What may follow what, and its name (LIF-01). A failed sandbox has its workspace and can be started again. */
+/** Allowed transitions and their names (LIF-01). A failed sandbox has its workspace and can be started again. */
 const transitions: Readonly<Record<SandboxState, Readonly<Partial<Record<SandboxState, TransitionName>>>>> = {
   creating: { running: "sandbox.started", failed: "sandbox.failed", destroyed: "sandbox.destroyed" },
   running: {

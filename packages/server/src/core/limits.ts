@@ -10,14 +10,14 @@ export interface Range {
   readonly max: number;
 }
 
-/** What a caller may ask for; a request outside the range is refused and names the cap. */
+/** Ranges of the limits that a caller may request. A request outside its range is refused, and the error names the limit. */
 export const requestLimits = {
   memoryBytes: { default: 512 * MiB, min: 64 * MiB, max: 8 * GiB },
   cpuShares: { default: 1024, min: 512, max: 4096 },
   cpus: { default: 1, min: 0.1, max: 64 },
   cpuTimeMs: { default: 60_000, min: 1_000, max: 3_600_000 },
   timeoutMs: { default: 60_000, min: 100, max: 3_600_000 },
-  /** Of a background process: how long it lives, and what it may compute in that time. */
+  /** Lifetime of a background process, and its CPU time. */
   processTimeMs: { default: 3_600_000, min: 100, max: 86_400_000 },
   processCpuTimeMs: { default: 3_600_000, min: 1_000, max: 3_600_000 },
   processes: { default: 64, min: 1, max: 512 },
@@ -25,10 +25,10 @@ export const requestLimits = {
   storageBytes: { default: 5 * GiB, min: 16 * MiB, max: 100 * GiB },
 } as const satisfies Record<string, Range>;
 
-/** What a sandbox gets that no caller chooses. */
+/** Limits of every sandbox, which no caller can choose. */
 export const sandboxLimits = {
   uidsPerSandbox: 65_536,
-  /** Of an ordinary user's subordinate ids; also in native/helper/helper.h. */
+  /** Subordinate ids that one sandbox takes of an ordinary user; also in native/helper/helper.h. */
   idsPerSlice: 264,
   tmpBytes: 256 * MiB,
   shmBytes: 64 * MiB,
@@ -47,7 +47,7 @@ export const sandboxLimits = {
   listBytes: 64 * MiB,
   /** Limits of one run. */
   arguments: 16_384,
-  /** Linux's own: of one argument or variable with its NUL, and of all of a run, with a pointer for each. */
+  /** Linux's own limits: size of one argument or variable with its NUL, and of all of a run, with a pointer for each. */
   wordBytes: 128 * KiB,
   wordsBytes: 2 * MiB,
   /** Variables in one environment that a caller sends. A run's environment comes on top of its sandbox's. */
@@ -60,7 +60,7 @@ export const terminalLimits = {
   columns: { default: 80, min: 1, max: 1_000 },
 } as const satisfies Record<string, Range>;
 
-/** Code contexts. What a kernel says is bounded by these, whatever it is told. */
+/** Code contexts. The host enforces these bounds on everything that a kernel sends. */
 export const contextLimits = {
   contexts: 16,
   queuedRuns: 64,
@@ -77,48 +77,48 @@ export const contextLimits = {
   messageBytes: 8 * MiB,
   results: 64,
   textChars: 1_000_000,
-  /** Of each of JSON, HTML, PNG (in base64) and SVG. */
+  /** Maximum length of each of JSON, HTML, PNG (in base64) and SVG. */
   richChars: 5_000_000,
-  /** Of all results of one run together. */
+  /** Maximum length of all results of one run together. */
   resultChars: 32_000_000,
   jsonDepth: 64,
   traceChars: 64 * KiB,
 } as const;
 
-/** Looking for changed files. */
+/** Scanning for changed files. */
 export const changeLimits = {
   files: 200_000,
-  /** Of all paths together: hard links make names that cost a sandbox nothing. */
+  /** Total size of all paths: hard links make names that cost a sandbox nothing. */
   pathBytes: 32 * MiB,
   reported: 10_000,
   depth: 256,
-  /** Bytes hashed in one look; a file past it is listed without a hash. Sparse files make sizes free. */
+  /** Bytes hashed in one scan; a file past it is listed without a hash. Sparse files make sizes free. */
   hashBytes: 4 * GiB,
   timeoutMs: 60_000,
   /** How much longer its answer is waited for. */
   graceMs: 5_000,
 } as const;
 
-/** Records of runs: what a setting may ask for, and what bounds each record, the folder of a library, and the store of a daemon. */
+/** Records of runs: ranges of settings, and bounds of each record, of a library's folder, and of a daemon's store. */
 export const recordLimits = {
   keep: { default: 1_000, min: 2, max: 100_000 },
   days: { default: 30, min: 1, max: 3_650 },
   outputBytes: { default: 16 * KiB, min: 0, max: 256 * KiB },
   commandBytes: 8 * KiB,
   filesChanged: 200,
-  /** Of one record as JSON; past it the record is kept without its output and its files. */
+  /** Maximum size of one record as JSON; past it the record is kept without its output and its files. */
   recordBytes: 1 * MiB,
-  /** Of the records of one sandbox; past it the newest of half as many bytes stay. */
+  /** Maximum size of the records of one sandbox; past it the newest of half as many bytes stay. */
   sandboxBytes: 16 * MiB,
-  /** Of a namespace of a daemon. */
+  /** Number and total size of the records of one namespace of a daemon. */
   namespaceRecords: 100_000,
   namespaceBytes: 256 * MiB,
-  /** What a namespace adds from one look at its bounds to the next. */
+  /** Records that a namespace adds before its bounds are checked again. */
   addedRecords: 64,
   addedBytes: 4 * MiB,
   /** Records that one step of a removal looks at. */
   removedAtOnce: 1_000,
-  /** Of a library's folder. */
+  /** Sandboxes with records in a library's folder, and total size of their records. */
   sandboxes: 1_000,
   totalBytes: 256 * MiB,
   pruneIntervalMs: 3_600_000,

@@ -23,7 +23,7 @@ export const pinnedPackages: Readonly<Record<PackageManager, RegExp>> = {
   npm: /^.+@=?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$/,
 };
 
-/** Where pip reports what it installed. */
+/** Path of pip's report of what it installed. */
 export const pipReport = "/workspace/.packages/pip-report.json";
 
 /** A part of a path: any name but `..`. */
@@ -44,18 +44,18 @@ export interface PackageFolder {
   path: string;
 }
 
-/** Where one package manager gets packages from, as this machine's own configuration says. */
+/** Source of one package manager's packages, from this machine's own configuration. */
 export interface Registry {
-  /** What tells it to the program, for one run. */
+  /** Environment that points the program to it, for one run. */
   variables: Readonly<Record<string, string>>;
-  /** What that run may reach. */
+  /** Hosts that the run may connect to. */
   hosts: readonly RuleDraft[];
   folders: readonly PackageFolder[];
-  /** What tells the program whom to trust for that; not needed where files are kept, since the daemon trusts for it. */
+  /** Environment that names the trusted certificates; not needed where files are kept, since the daemon checks them. */
   trust: Readonly<Record<string, string>>;
   /** In PEM, of who signs for the registries, where sandboxes do not have it anyway. */
   certificates: string | null;
-  /** Whether the daemon may look into the connections, and keep what never changes: it trusts whom the program would. */
+  /** True when the daemon may inspect the connections and cache immutable files: it trusts the same certificates. */
   keepsFiles: boolean;
   /** Why nothing can be installed from there. */
   problem: string | null;
@@ -77,7 +77,7 @@ export interface InstallRequest {
 export interface InstalledPackage {
   name: string;
   version: string;
-  /** Of what was downloaded: `sha256:…`, `sha512-…`; null where the program tells none. */
+  /** Hash of the downloaded file: `sha256:…`, `sha512-…`; null where the program reports none. */
   hash: string | null;
 }
 
@@ -88,11 +88,11 @@ export interface PackageRecord extends InstalledPackage {
   installedBy: string;
 }
 
-/** What was last installed of each name, by sandbox. */
+/** Records of the packages installed last under each name, by sandbox. */
 export interface PackageRecords {
   put(records: readonly PackageRecord[], within?: Batch): Promise<void>;
   list(sandboxId: string): Promise<PackageRecord[]>;
   deleteSandbox(sandboxId: string, within?: Batch): Promise<void>;
-  /** Of which there are records. */
+  /** Sandboxes that have records. */
   sandboxes(): Promise<string[]>;
 }

@@ -1,8 +1,8 @@
 import type { Role } from "./scope.ts";
 
-/** Who calls, as the door found out. */
+/** Authenticated caller. */
 export interface Principal {
-  /** Of the API key, or of what stands for one; goes into the audit log. */
+  /** Id of the API key, or of the caller without one; written to the audit log. */
   id: string;
   name: string;
   /** The tenant it acts in. Only an admin's key may name another, call by call. */
@@ -14,7 +14,7 @@ export interface Principal {
 export interface Caller {
   principal: Principal;
   requestId: string;
-  /** Of what it has to wait for, within its namespace; higher goes first. */
+  /** Priority of its waiting jobs, within its namespace; higher goes first. */
   priority?: number;
   /** Aborted when nobody waits for the answer any more: what has not begun by then never does. */
   readonly gone?: AbortSignal | undefined;

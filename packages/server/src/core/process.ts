@@ -11,7 +11,7 @@ export interface ProcessRequest {
   command: string | readonly string[];
   cwd?: string;
   env?: Readonly<Record<string, string>>;
-  /** Whether it gets a pipe that can be written to; without one its stdin is empty. */
+  /** True: its stdin is a pipe that can be written to. Otherwise its stdin is empty. */
   stdin?: boolean;
   /** A terminal in place of pipes: all output comes as stdout, and what is written is typed. */
   terminal?: TerminalSize;
@@ -36,7 +36,7 @@ export interface ProcessInfo {
 }
 
 export interface OutputPiece {
-  /** Of the first byte: past the offset that was asked for where older bytes had to go. */
+  /** Offset of the first byte: past the requested one where older bytes were removed. */
   offset: number;
   data: Buffer;
 }
@@ -50,14 +50,14 @@ export interface ReadOptions {
 export interface SandboxProcess {
   readonly id: string;
   info(): ProcessInfo;
-  /** What is there from an offset on, at most so many bytes; empty at the end of what was written so far. */
+  /** Reads from an offset on, at most so many bytes; empty at the end of what was written so far. */
   read(offset?: number, options?: { channel?: OutputChannel; maxBytes?: number }): Promise<OutputPiece>;
   /** Everything from an offset on, as it is written, until the process has ended. */
   output(options?: ReadOptions): AsyncIterable<OutputPiece>;
   /** Resolves when there is room for more. False when the process no longer reads. */
   write(chunk: string | Uint8Array): Promise<boolean>;
   closeInput(): Promise<void>;
-  /** Of its terminal. False when it has ended. */
+  /** Resizes its terminal. False when it has ended. */
   resize(size: TerminalSize): boolean;
   /** For its process group. False when it has ended. */
   signal(signal: NodeJS.Signals | number): boolean;
@@ -73,7 +73,7 @@ export interface SandboxProcesses {
   get(id: string): SandboxProcess;
 }
 
-/** What policy says of processes that outlive the call which started them (EXE-13); contexts are such, too. */
+/** Policy for processes that outlive the call which started them (EXE-13), contexts included. */
 export interface BackgroundPolicy {
   allowed: boolean;
   /** The longest that one may run. */

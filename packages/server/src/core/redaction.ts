@@ -6,7 +6,7 @@ export type RedactionMode = "mark" | "fill";
 
 /** One direction of one stream; stdout and stderr have one each. */
 export interface RedactionStream {
-  /** What may go out now: parts of the chunk itself where nothing was found, never a copy of all of it. */
+  /** Returns what may go out now: parts of the chunk itself where nothing was found, never a copy of all of it. */
   push(chunk: Buffer): Buffer[];
   /** All that was pushed so far. */
   readonly receivedBytes: number;
@@ -22,7 +22,7 @@ export interface RedactionStream {
 export interface Redactor {
   /** Takes these out too, from now on, of streams that are open as well. What was hidden once stays so. */
   hide(values: readonly Buffer[]): void;
-  /** What it takes out, for a copy of that sandbox. */
+  /** Values that it masks, for a copy of that sandbox. */
   readonly hidden: readonly Buffer[];
   /** How far a value may reach beyond one of its bytes; 0 when there is none. */
   readonly reachBytes: number;

@@ -2,7 +2,7 @@ import type { Approval } from "./approval.ts";
 import type { ApprovalKind } from "./approval-kinds.ts";
 import { AppError } from "./errors.ts";
 
-/** What policy refused, for the agent that tried it: nothing is broken, and this is how it could be let through. */
+/** Refusal by policy, for the agent that tried it: nothing is broken, and this is how it could be allowed. */
 export interface Refusal {
   kind: ApprovalKind;
   /** `api.example.com:443`, or what a command is called in its message. */
@@ -56,7 +56,7 @@ function hintOf(approval: Approval | undefined, ask = "try another way, or ask a
   }
 }
 
-/** What became of a question, as the reason of a refusal. */
+/** Returns the outcome of an approval, as the reason of a refusal. */
 export function whyOf({ state, reason }: Approval): string {
   const because = reason === null ? "" : `: ${reason}`;
   switch (state) {

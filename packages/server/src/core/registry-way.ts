@@ -8,7 +8,7 @@ export interface RegistryRequest {
 }
 
 export interface RegistryWay {
-  /** What is spoken to a registry: TLS, unless an operator has said otherwise of this one. */
+  /** Returns a registry's scheme: https, unless an operator has configured http for it. */
   schemeOf(authority: string): "http" | "https";
   /** Redirects are not followed. Rejects with an AppError that says why nothing was asked, or nothing answered. */
   get(request: RegistryRequest): Promise<ErrandAnswer>;

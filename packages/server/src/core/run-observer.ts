@@ -11,7 +11,7 @@ export interface ObservedRun {
   /** A command as a shell would take it, or code. */
   command: string;
   language: Language | null;
-  /** Of a process in the background. */
+  /** Id of a background process. */
   processId?: string;
 }
 
@@ -43,7 +43,7 @@ export interface EndedRun {
   result: ObservedResult | undefined;
 }
 
-/** Where runs are written down, before an event or a result tells of them: in the store of a daemon, or as JSON lines. */
+/** Records runs before an event or a result reports them: in the store of a daemon, or as JSON lines. */
 export interface RunKeeper {
   started(run: ObservedRun): Promise<void>;
   /** Calls `failed` later when the record alone could not be kept. */

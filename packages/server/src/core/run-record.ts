@@ -4,7 +4,7 @@ import type { ErrorCode } from "./errors.ts";
 import type { Language } from "./language.ts";
 import type { Outcome } from "./outcome.ts";
 
-/** What is kept of a run. Everything in it is capped, and came from a caller or from hostile code. */
+/** Record of a run. Everything in it is capped, and came from a caller or from hostile code. */
 export interface RunRecord extends Outcome {
   run_id: string;
   sandbox_id: string;
@@ -33,7 +33,7 @@ export interface RecordOptions {
   /** Records of a sandbox, at most. */
   keep: number;
   days: number;
-  /** Of each of stdout and stderr. */
+  /** Maximum size of each of stdout and stderr. */
   outputBytes: number;
   /** Every text that user code wrote passes through here before it is stored. When it throws, the text is left out. */
   redact?: (text: string) => string;
@@ -48,15 +48,15 @@ export interface RunQuery {
 
 /** Past these the oldest records go. */
 export interface RunBounds {
-  /** Of one sandbox. */
+  /** Bounds of one sandbox's records. */
   keep: number;
   sandboxBytes: number;
-  /** Of one namespace. */
+  /** Bounds of one namespace's records. */
   namespaceRecords: number;
   namespaceBytes: number;
 }
 
-/** What the sandboxes of a namespace have added since its records were last bounded. */
+/** Records that the sandboxes of a namespace have added since its bounds were last enforced. */
 export interface AddedRuns {
   namespace: string;
   sandboxes: ReadonlyMap<string, { records: number; bytes: number }>;

@@ -12,7 +12,7 @@ export interface RunLimits {
   timeoutMs: number;
   cpuTimeMs: number;
   processes: number;
-  /** Of each of stdout and stderr, as far as the result holds them. */
+  /** Maximum size of each of stdout and stderr in the result. */
   outputBytes: number;
   /** For the run's processes together; without it the sandbox's own limit stands alone. */
   memoryBytes?: number;
@@ -20,7 +20,7 @@ export interface RunLimits {
   cpus?: number;
 }
 
-/** What a caller does with a run beside choosing what runs: it decides nothing about the run itself. */
+/** Input, output and cancellation of a run; none of it changes what runs. */
 export interface RunIo {
   /**
    * Output as it is produced, with back-pressure: a window's worth comes before the promises must be done. A
@@ -73,7 +73,7 @@ export interface RunResult extends ProcessResult, Outcome, NetworkRefusals {
   stdout: string;
   stderr: string;
   truncated: boolean;
-  /** Whether the code ran in an interpreter that had already started. */
+  /** True when the code ran in an interpreter that had already started. */
   warm: boolean;
   files_changed: FileChange[];
   files_changed_truncated: boolean;

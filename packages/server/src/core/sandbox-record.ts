@@ -11,7 +11,7 @@ export interface SandboxRecord {
   status: SandboxState;
   engine: EngineName;
   image: string;
-  /** Of its image; null: the machine's own root. */
+  /** Layer of its image; null: the machine's own root. */
   layerId: LayerId | null;
   sessionKey: string | null;
   limits: SandboxLimits;
@@ -33,7 +33,7 @@ export interface SandboxRecord {
   outputFolder: string | null;
   /** How long its artifacts are kept once it is destroyed; 0: not at all. */
   keepArtifactsMs: number;
-  /** What it was made of beside its image. */
+  /** Template that it was made of; null when none. */
   template: TemplateOrigin | null;
 }
 
@@ -46,7 +46,7 @@ export interface SandboxQuery {
   limit: number;
 }
 
-/** Where records live. Writes resolve when they would survive a kill -9. */
+/** Store of sandbox records. Writes resolve when they would survive a kill -9. */
 export interface SandboxRecords {
   /** Under an id that no other was ever given: whether one has it is not looked at. */
   insert(record: SandboxRecord, within?: Batch): Promise<void>;

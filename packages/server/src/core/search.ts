@@ -27,6 +27,6 @@ export interface SearchMatch {
 export interface SearchSummary {
   matches: number;
   filesRead: number;
-  /** Whether a limit ended the search or left something out. */
+  /** True when a limit ended the search or left something out. */
   truncated: boolean;
 }

@@ -11,7 +11,7 @@ export interface SecretRecord {
   createdBy: string;
   expiresAtMs: number | null;
   usesLeft: number | null;
-  /** Of the master key that wraps the data key; empty, like the next two, once the value is destroyed. */
+  /** Id of the master key that wraps the data key; empty, like the next two, once the value is destroyed. */
   keyId: string;
   wrappedKey: string;
   sealed: string;
@@ -27,7 +27,7 @@ export interface BindingRecord {
   createdBy: string;
 }
 
-/** That a sandbox got a secret. It stays as long as the sandbox does, also when the secret is taken away. */
+/** Record that a sandbox received a secret. It is kept as long as the sandbox, even when the secret is removed. */
 export interface DeliveryRecord {
   sandboxId: string;
   bindingId: string;
@@ -39,7 +39,7 @@ export interface DeliveryRecord {
   deliveredAtMs: number;
 }
 
-/** Where secrets live. Writes resolve when they would survive a kill -9. */
+/** Store of secrets. Writes resolve when they would survive a kill -9. */
 export interface SecretRecords {
   /** In place of the version before; its bindings stay. */
   put(record: SecretRecord, within?: Batch): Promise<void>;
@@ -53,7 +53,7 @@ export interface SecretRecords {
   expired(nowMs: number): Promise<SecretRecord[]>;
   /** When the next one's comes; undefined when none will. */
   nextExpiry(): Promise<number | undefined>;
-  /** Of all master keys that wrap something. */
+  /** Ids of all master keys that wrap something. */
   keyIds(): Promise<string[]>;
   /** Some that another master key wraps. */
   wrappedOtherwise(keyId: string, limit: number): Promise<SecretRecord[]>;

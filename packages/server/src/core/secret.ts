@@ -4,7 +4,7 @@ import type { Caller } from "./principal.ts";
 export const secretOrigins = ["store", "environment"] as const;
 type SecretOrigin = (typeof secretOrigins)[number];
 
-/** Of an expired or spent one the value is destroyed; its bindings wait for the next value. */
+/** States of a secret. The value of an expired or spent one is destroyed; its bindings wait for the next value. */
 export const secretStates = ["ready", "expired", "spent"] as const;
 export type SecretState = (typeof secretStates)[number];
 
@@ -50,7 +50,7 @@ export interface SecretBinding {
   delivery: SecretDelivery;
 }
 
-/** What the host may do with values inside this process. They are bytes, and are wiped when no longer needed where that can be done. */
+/** Secret with its value, for use inside this process. Values are bytes, and are wiped after use where possible. */
 export interface BoundSecret {
   bindingId: string;
   name: string;
@@ -84,7 +84,7 @@ export interface SecretHolder {
   copyOf?: string;
 }
 
-/** What a sandbox has of a binding. */
+/** Binding whose value a sandbox holds. */
 export interface HeldSecret {
   bindingId: string;
   name: string;
@@ -93,11 +93,11 @@ export interface HeldSecret {
 }
 
 export interface Handover {
-  /** What it has not, or has in another version; each access is in the audit log. */
+  /** Values that it lacks or has in another version; each access is in the audit log. */
   bring: BoundSecret[];
-  /** What it has and must no longer have. */
+  /** Values that it has and must no longer have. */
   take: HeldSecret[];
-  /** What it had and may still know, to be taken out of what leaves it; nothing of it goes in. */
+  /** Values that it had and may still know: masked in its output, never delivered. */
   known: Buffer[];
 }
 
@@ -106,9 +106,9 @@ export interface SecretChange {
   name: string;
 }
 
-/** What the fleet needs. */
+/** Delivery of secrets to sandboxes, as the fleet uses it. */
 export interface SecretSource {
-  /** Whether anything is bound in that namespace: most have nothing, and pay nothing. */
+  /** True when anything is bound in that namespace: most have nothing, and pay nothing. */
   concerns(holder: Pick<SecretHolder, "id" | "namespace">): boolean;
   /** The only way of a value into a sandbox. `actor`: undefined for what the daemon does by itself. */
   deliver(actor: Caller | undefined, holder: SecretHolder, held: readonly HeldSecret[]): Promise<Handover>;
@@ -119,7 +119,7 @@ export interface SecretSource {
   readKey(name: string): Promise<Buffer>;
   dropKey(name: string): Promise<void>;
   keyNames(): Promise<string[]>;
-  /** Whether it ever had a value itself, in a file or a variable: its memory may hold it for good. */
+  /** True when it ever had a value itself, in a file or a variable: its memory may hold it for good. */
   heldPlain(sandboxId: string): Promise<boolean>;
 }
 
@@ -131,7 +131,7 @@ export interface HeaderPlaceholder {
   format: string;
 }
 
-/** What whoever speaks to hosts in a sandbox's place needs (NET-12). */
+/** Secrets for request headers that the gate fills in for a sandbox (NET-12). */
 export interface HeaderSecrets {
   /** Recognisable in a request: `placeholderPattern`. */
   placeholders(sandboxId: string): readonly HeaderPlaceholder[];
@@ -149,7 +149,7 @@ export interface Vault extends SecretSource, HeaderSecrets {
   delete(caller: Caller, name: string): Promise<void>;
   bind(caller: Caller, name: string, binding: Omit<SecretBinding, "id">): Promise<SecretInfo>;
   unbind(caller: Caller, name: string, bindingId: string): Promise<SecretInfo>;
-  /** Whether a real value, and no placeholder, ever went into that sandbox (LIF-10). */
+  /** True when a real value, and no placeholder, ever went into that sandbox (LIF-10). */
   heldPlain(sandboxId: string): Promise<boolean>;
   /** Wraps every data key with a new master key; readers go on meanwhile. Says how many. */
   rotate(caller: Caller): Promise<number>;

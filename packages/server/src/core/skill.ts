@@ -47,13 +47,13 @@ export interface InstalledSkill {
   name: string;
   version: string;
   description: string;
-  /** Of its folder. */
+  /** Path of its folder. */
   path: string;
-  /** Of the skill that was installed; its digest. */
+  /** Id of the installed skill: its digest. */
   id: string;
 }
 
-/** What a caller names: an id, `name` for the newest of that name, or `name@version`. */
+/** Reference by a caller: an id, `name` for the newest of that name, or `name@version`. */
 export type SkillReference = { id: string } | { name: string; version?: string };
 
 const idPattern = /^[0-9a-f]{64}$/;
@@ -70,7 +70,7 @@ export const skillName = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 /** In the folder of skills; no skill can be called so. */
 export const skillIndex = "index.json";
 
-/** Whether a name could be mistaken for something else. */
+/** True when a name could be mistaken for an id or the index. */
 export function isReservedName(name: string): boolean {
   return idPattern.test(name) || name.toLowerCase() === skillIndex;
 }

@@ -14,13 +14,13 @@ export interface SnapshotRecord {
   files: number;
   folders: number;
   links: number;
-  /** Of all files together. */
+  /** Size of all files together. */
   totalBytes: number;
-  /** What the store grew by. */
+  /** Bytes that the store grew by. */
   addedBytes: number;
   /** Sockets, FIFOs and devices, which are not in it. */
   skipped: number;
-  /** What the sandbox's user could not read. */
+  /** Entries that the sandbox's user could not read. */
   unreadable: number;
   /** Files that became shorter while they were read. */
   changed: number;
@@ -46,11 +46,11 @@ export interface SnapshotRecords {
   list(query: SnapshotQuery): Promise<SnapshotRecord[]>;
   usage(of: Pick<SnapshotQuery, "namespace" | "sandboxId">): Promise<SnapshotUsage>;
   delete(id: string, within?: Batch): Promise<void>;
-  /** Of all snapshots there are. */
+  /** Manifests of all snapshots. */
   manifests(): Promise<string[]>;
 }
 
-/** What is different. Times alone are no difference. */
+/** Differences between two trees. Entries that differ only in times are left out. */
 export interface SnapshotDiff {
   created: DiffEntry[];
   modified: DiffEntry[];
@@ -65,7 +65,7 @@ interface DiffEntry extends Pick<TreeEntry, "type" | "size" | "mode"> {
   sha256: string | null;
 }
 
-/** What a restore did. */
+/** Outcome of a restore. */
 export interface RestoreOutcome {
   removed: number;
   written: number;

@@ -1,15 +1,15 @@
-/** What bounds templates and how they are made, like limits.ts. */
+/** Limits on templates and their builds. */
 const MiB = 1024 ** 2;
 
 export const templateLimits = {
-  /** Of one namespace, those that failed included. */
+  /** Templates of one namespace, including failed ones. */
   templates: 64,
   nameCharacters: 64,
   descriptionCharacters: 500,
   files: 100,
   fileBytes: 4 * MiB,
   filesBytes: 8 * MiB,
-  /** Of each package manager. */
+  /** Packages of each package manager. */
   packages: 200,
   packageCharacters: 200,
   warmUpBytes: 256 * 1024,
@@ -17,15 +17,15 @@ export const templateLimits = {
   warmUpMs: 300_000,
   /** All steps together. */
   buildMs: 3_600_000,
-  /** Of what a failed step said. */
+  /** Characters of a failed step's output in an error. */
   errorCharacters: 2_000,
-  /** Of which the memory is held, of all namespaces; the one that was used least lately goes first. */
+  /** Templates of all namespaces whose memory is held; the least recently used one goes first. */
   seeds: 4,
-  /** Of which a sandbox waits in a pool, of all namespaces, and for how long after it was last asked for. */
+  /** Templates of all namespaces that have a warm pool, and how long each keeps it after its last use. */
   pools: 2,
   poolIdleMs: 900_000,
-  /** No more of the memory that is free is given to one that nobody has asked for. */
+  /** Divisor of free memory: a sandbox that needs a larger part is not started for a pool. */
   poolShare: 4,
-  /** Of what is written down about one. */
+  /** Maximum size of the record of one saved memory. */
   seedBytes: 4 * MiB,
 } as const;

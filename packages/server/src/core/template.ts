@@ -1,6 +1,6 @@
 import type { Batch } from "./batch.ts";
 import { type Command, sharedContext, toCommand } from "./command.ts";
-/** Where sandboxes of a kind begin: an image, files, packages, limits, rules, and what a warm-up left in memory (IMG-06). */
+/** Templates of sandboxes: an image, files, packages, limits, rules, and the memory after a warm-up (IMG-06). */
 import type { PolicyDraft } from "./egress-policies.ts";
 import type { EngineName, SandboxLimits } from "./engine.ts";
 import type { ChosenImage } from "./image-record.ts";
@@ -76,7 +76,7 @@ export interface TemplateRecord {
   /** Its files; null until they are frozen. */
   layerId: LayerId | null;
   bytes: number;
-  /** Whether its sandboxes begin with what the warm-up left in memory. */
+  /** True when its sandboxes begin with the memory that the warm-up left. */
   memory: boolean;
   /** Why not. */
   why: string | null;
@@ -91,7 +91,7 @@ export type TemplateChanges = Partial<Omit<TemplateRecord, "id" | "namespace" | 
 export interface TemplateRecords {
   insert(record: TemplateRecord, within?: Batch): Promise<void>;
   update(id: string, changes: TemplateChanges, within?: Batch): Promise<void>;
-  /** Of all namespaces, newest first. */
+  /** Lists the templates of all namespaces, newest first. */
   list(): Promise<TemplateRecord[]>;
   delete(id: string, within?: Batch): Promise<void>;
 }
@@ -105,11 +105,11 @@ export interface ReadyTemplate
   without: string | null;
 }
 
-/** What a fleet may make sandboxes of, beside images. */
+/** Templates that a fleet may make sandboxes of. */
 export interface TemplateChoice {
   /** By name or id, of the caller's namespace; refuses what is not there or not ready. */
   choose(caller: Caller, template: string): ReadyTemplate;
-  /** Of one by its id; null where it has none, or is gone. */
+  /** Returns a template's warm-up; null where it has none, or is gone. */
   readonly warmUpOf: (templateId: string) => Command | null;
 }
 
@@ -119,7 +119,7 @@ export interface TemplateMemory {
   why: string | null;
 }
 
-/** What a sandbox knows of the template that it was made of. */
+/** Template that a sandbox was made of. */
 export interface TemplateOrigin extends TemplateMemory {
   id: string;
   name: string;

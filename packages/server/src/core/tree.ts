@@ -6,13 +6,13 @@ export interface TreeEntry {
   path: string;
   mode: number;
   mtimeNs: bigint;
-  /** Of a file. */
+  /** Size of a file. */
   size: number;
   /** SHA-256 of a file's bytes. */
   sha256: string;
   /** A file's bytes in the blob store, in order. */
   chunks: readonly string[];
-  /** Of a link, whatever it says; of a hard link, the path of the first name of the same file. */
+  /** Target of a symbolic link, unchecked; of a hard link, the first path of the same file. */
   target: string;
 }
 

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 
 /** A TCP connection that a program in the sandbox has opened to one of its listeners, or that was opened to a program. */
 export interface Tunnel extends Duplex {
-  /** Where in the sandbox it was reached. */
+  /** Address in the sandbox at which it was reached. */
   readonly local: { address: string; port: number };
   /** The other side gets ECONNRESET, not an end of file. */
   reset(): void;
@@ -15,7 +15,7 @@ export interface StraightTunnel extends Tunnel {
   sendNow(chunk: Buffer): number;
   /** Undefined while there is room for a large chunk; else resolves when there may be, or nobody takes more. */
   more(): Promise<void> | undefined;
-  /** What the program says goes to `take` for as long as it says that it took it, and is in use until it was told `done`. */
+  /** Passes the program's bytes to `take` while it returns true; each chunk is in use until `done` is called. */
   receiveBy(take: (chunk: Buffer, done: () => void) => boolean): void;
 }
 
@@ -32,7 +32,7 @@ export interface TunnelListener {
   close(): void;
 }
 
-/** What the wire of a sandbox can do about connections. All addresses are in the sandbox's own loopback. */
+/** Connections over a sandbox's wire. All addresses are in the sandbox's own loopback. */
 export interface Tunnels {
   /**
    * Listens inside, as the guest, before user code can take the place. A connection comes to `accept`; nobody else can hold

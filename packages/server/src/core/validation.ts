@@ -19,7 +19,7 @@ export interface Finding {
   column: number;
   endLine?: number;
   endColumn?: number;
-  /** What auto-fix puts into the code against it. */
+  /** Code that auto-fix inserts. */
   fix?: string;
 }
 
@@ -37,9 +37,9 @@ export type CodeChecker = (typeof codeCheckers)[number];
 export interface CodeValidation {
   language: Language;
   policy: ValidationPolicy;
-  /** Whether it can run at all: there is no finding of severity `error`. */
+  /** True when it can run: there is no finding of severity `error`. */
   valid: boolean;
-  /** Whether policy `strict` refuses it. */
+  /** True when policy `strict` refuses it. */
   refused: boolean;
   findings: Finding[];
   /** More findings than are told. */

@@ -1,12 +1,12 @@
 export type FileEventType = "created" | "changed" | "deleted" | "moved" | "overflow";
 
-/** What happened to a file or folder, as the host saw it. Several changes in a short time are one event. */
+/** Change of a file or folder, as the host saw it. Several changes in a short time are one event. */
 export interface FileEvent {
   /** `overflow`: more happened than is told, so look again; its path is empty. */
   type: FileEventType;
   /** Relative to the folder that is watched. Bytes that are not UTF-8 appear as U+FFFD. */
   path: string;
-  /** Of `moved`: the former path. What is in a folder moves with it without events of its own. */
+  /** Former path, for `moved`. The contents of a folder move with it without events of their own. */
   from?: string;
 }
 

@@ -21,7 +21,7 @@ export interface Delivery {
   webhookId: string;
   namespace: string;
   type: FeedType;
-  /** What is sent, byte for byte: each try sends the same. */
+  /** Body of the request: each attempt sends the same bytes. */
   body: string;
   createdAtMs: number;
   attempts: number;
@@ -47,6 +47,6 @@ export interface Webhooks {
   countPending(): Promise<Map<string, number>>;
   getDelivery(id: string): Promise<Delivery | undefined>;
   settle(id: string, changes: Partial<Pick<Delivery, "attempts" | "state" | "dueAtMs" | "lastError">>): Promise<void>;
-  /** Of the delivered and dead ones of each webhook, the newest so many stay. */
+  /** Removes delivered and dead ones, except the newest of each webhook. */
   prune(keep: number): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { Tunnels } from "./tunnel.ts";
 
-/** What a guest can be asked to open. The numbers are the wire's. */
+/** Kinds of streams that a guest can open. The numbers are the wire's. */
 export const streamKinds = {
   process: 1,
   read: 2,
@@ -23,7 +23,7 @@ export const streamKinds = {
 } as const;
 export type StreamKind = keyof typeof streamKinds;
 
-/** What the guest is told of a stream; numbers must be whole and not negative. */
+/** Parameters of a stream, for the guest; numbers must be whole and not negative. */
 export interface StreamSpec {
   arguments?: readonly string[];
   environment?: Readonly<Record<string, string>>;
@@ -102,7 +102,7 @@ export interface WireStream {
   write(chunk: Uint8Array): Promise<boolean>;
   end(): void;
   signal(number: number): void;
-  /** Of a stream on a terminal. */
+  /** Resizes the terminal of a stream. */
   resize(size: TerminalSize): void;
   /** Ends the whole tree; output that was not handed on yet is dropped, so that a listener that takes none cannot hold it up. */
   killTree(): void;
@@ -118,12 +118,12 @@ export interface HeldStream extends WireStream {
   release(): void;
 }
 
-/** Where a stream stands that a former owner opened: what was acknowledged, and what input had arrived. */
+/** State of a stream that a former owner opened: acknowledged output, and received input. */
 export interface StreamState {
   id: number;
   kind: number;
   finished: boolean;
-  /** Of a listener. */
+  /** Spot of a listener. */
   spot: number;
   inputReceived: number;
   inputConsumed: number;
@@ -142,13 +142,13 @@ export interface WireConfiguration {
   leaseMs: number;
   memoryBytes: number;
   watchMemory: boolean;
-  /** What every run finds; interpreters that wait are started with it. */
+  /** Environment of every run; waiting interpreters are started with it. */
   environment: Readonly<Record<string, string>>;
   /** How long one waits that nobody uses; 0 for as long as the sandbox lives. */
   warmIdleMs: number;
   /** Those to start at once. */
   warm: readonly WarmInterpreter[];
-  /** Whether the clocks of runs stand still. */
+  /** True while the clocks of runs stand still. */
   paused?: boolean;
   /** No interpreter may wait: those that do go. */
   cold?: boolean;

@@ -1,10 +1,10 @@
-/** What bounds the gate of a sandbox, like limits.ts. */
+/** Limits of a sandbox's gate. */
 
 const KiB = 1024;
 
-/** Where the gate listens inside a sandbox. */
+/** Addresses and ports on which the gate listens inside a sandbox. */
 export const gatePlaces = {
-  /** Of resolver and proxies; in the network that names get their addresses from. */
+  /** Address of resolver and proxies, in the network from which names get their addresses. */
   address: "127.64.0.1",
   dnsPort: 53,
   proxyPort: 3128,
@@ -23,13 +23,13 @@ export const gateLimits = {
   nameBytes: 253,
   /** Connections of one sandbox at once, proxied and direct. */
   connections: 1_100,
-  /** Of them, how many may wait for a human. */
+  /** Connections that may wait for a human. */
   waiting: 64,
   /** Attempts of one sandbox that wait to be written down. Beyond: nothing is reached, and what is refused is not written. */
   attempts: 1_100,
   /** Refusals that the result of one run shows. */
   shownRefusals: 16,
-  /** Of every sandbox of this process. */
+  /** Connections of all sandboxes of this process together. */
   sockets: 16_384,
   /** A datagram to the resolver, and a message over TCP. */
   dnsMessageBytes: 4 * KiB,
@@ -37,12 +37,12 @@ export const gateLimits = {
   questions: 256,
   dnsConnections: 64,
   dnsIdleMs: 10_000,
-  /** What names that can change their mind are told to be kept: policy is decided when they are used. */
+  /** Time to live in DNS answers: short, since policy is decided when an address is used. */
   dnsTtlSeconds: 5,
   /** How often one name that is refused is written down. */
   lookupLogMs: 10_000,
   lookupLogNames: 256,
-  /** Of a ClientHello with all its records: RFC 8446 lets it be larger, nobody's is. */
+  /** Maximum size of a ClientHello with all its records. RFC 8446 allows larger ones; no client sends them. */
   helloBytes: 32 * KiB,
   helloRecords: 64,
   /** How long a client may take to say what it wants: a hello, a request's head, a SOCKS greeting. */
@@ -51,9 +51,9 @@ export const gateLimits = {
   headers: 200,
   /** Requests on one connection to the proxy. */
   requests: 10_000,
-  /** Of them, how many may come before the first is answered. */
+  /** Requests that may arrive before the first is answered. */
   pipelined: 16,
-  /** Of a connection on which neither side says anything. */
+  /** Time after which a connection without traffic is closed. */
   idleMs: 3_600_000,
   keepAliveMs: 60_000,
   /** Resolving one name, in all. */
@@ -76,14 +76,14 @@ export const gateLimits = {
 /** Looking into TLS. */
 export const inspectionLimits = {
   authorityDays: 3_650,
-  /** Of a host's certificate: browsers take none that lasts longer than 398. */
+  /** Validity of a host's certificate: browsers accept at most 398 days. */
   hostDays: 30,
   /** Hosts of one sandbox whose certificates are kept. */
   hosts: 256,
   /** HTTP/2 streams of one connection at once. */
   streams: 128,
-  /** Of bodies on one HTTP/2 connection, each way, that nobody has taken yet; one stream may have all of it. */
+  /** Unread bytes of bodies on one HTTP/2 connection, in each direction; one stream may have all of them. */
   windowBytes: 256 * KiB,
-  /** What one HTTP/2 connection may hold in buffers and tables. */
+  /** Memory of one HTTP/2 connection for buffers and tables. */
   sessionMegabytes: 10,
 } as const;

@@ -1,6 +1,6 @@
 import type { Range } from "../core/limits.ts";
 
-/** What bounds policies, like limits.ts. */
+/** Limits on policies. */
 export const egressLimits = {
   /** RFC 1035, without the last dot. */
   nameCharacters: 253,
@@ -31,7 +31,7 @@ export const egressLimits = {
   /** Attempts that a namespace's log keeps, how many past that before the oldest go, and a page of it. */
   loggedAttempts: 10_000,
   logSlack: 500,
-  /** Of one sandbox, in the long run and at once; more wait. */
+  /** Attempts that one sandbox may log: sustained rate, and burst. More wait. */
   attemptsPerSecond: 100,
   attemptBurst: 2_000,
   logPage: { default: 100, min: 1, max: 1_000 },

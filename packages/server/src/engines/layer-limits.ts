@@ -1,6 +1,6 @@
 /** Frozen volumes that sandboxes share. */
 export const layerLimits = {
-  /** Of one data folder: each that is used holds a loop device of every engine that uses it. */
+  /** Layers of one data folder: each that is used takes a loop device of every engine that uses it. */
   layers: 4_096,
   /** A layer and those below it: the kernel looks for a name in each. */
   chain: 16,

@@ -23,7 +23,7 @@ export const engineLimits = {
   templates: 8,
   runtimeLogBytes: 64 * KiB,
   inputFiles: 100_000,
-  /** Of a copy into an output folder, beside the bytes that the workspace may hold. */
+  /** Maximum files and time of one copy into an output folder. The workspace's storage limit bounds its bytes. */
   outputFiles: 10_000,
   outputTimeoutMs: 120_000,
   /** A copy stops before less than this is free where its folder lies. */
@@ -35,7 +35,7 @@ export const engineLimits = {
 
 /** The socket between a daemon and the engine's process. */
 export const engineSocketLimits = {
-  /** Of one message to the engine, and of one from it: a look tells of `changeLimits.reported` files. */
+  /** Maximum size of one message to the engine, and of one from it: a scan reports up to `changeLimits.reported` files. */
   requestBytes: 64 * KiB,
   answerBytes: 256 * MiB,
   /** Requests under way, and bytes of answers that wait for their reader, before no more is read. */
@@ -53,17 +53,17 @@ export const engineSocketLimits = {
 /** Following a workspace's files. */
 export const watchLimits = {
   perSandbox: 4,
-  /** Of one engine: each is a job of its helper, which has 256. */
+  /** Watches of one engine: each is one of the 256 jobs of its helper. */
   inAll: 128,
-  /** Past either, all that is told is that something may have happened. */
+  /** Bounds of one scan. Past either, the only event is that files may have changed. */
   files: 50_000,
   pathBytes: 8 * MiB,
   depth: 256,
-  /** Told of one look. */
+  /** Events reported for one scan. */
   events: 5_000,
   /** How long what happens is gathered, so that a file's many writes are one event. */
   settleMs: 20,
-  /** Between looks where the kernel does not say when to look; and where it does, since it is silent on mapped files. */
+  /** Time between scans: without notifications by the kernel, and with them, since it reports no writes to mapped files. */
   intervalMs: 250,
   idleMs: 2_000,
 } as const;

@@ -44,7 +44,7 @@ async function checkCgroups(): Promise<Check> {
   };
 }
 
-/** What an ordinary user has, and what is not enforced for that user (SBX-15). */
+/** Checks which limits are enforced for an ordinary user (SBX-15). */
 async function checkRootless(): Promise<Check[]> {
   const storage: Check = { name: "storage", state: "warning", detail: `not enforced: ${noStorageLimit}` };
   try {
@@ -110,7 +110,7 @@ async function checkPipes(home: string): Promise<Check> {
   };
 }
 
-/** What this machine allows, apart from the engines themselves. */
+/** Checks the machine, apart from the engines themselves. */
 export async function checkHost(home: string): Promise<Check[]> {
   return [
     { name: "kernel", state: "ok", detail: release() },

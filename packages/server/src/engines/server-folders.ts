@@ -1,7 +1,7 @@
 import { AppError } from "../core/errors.ts";
 import type { FolderRole, NamedFolder } from "../core/folder.ts";
 
-/** Where the folders lie that a daemon may name, and whether one may be used now. */
+/** Folders that a daemon may name by id, and a check that one may be used now. */
 export interface HostFolders {
   input: readonly NamedFolder[];
   output: readonly NamedFolder[];

@@ -27,7 +27,7 @@ const request = shape<{ n: number; verb: string; args: unknown }>({
 });
 const answer = shape<{ answer: number }>({ answer: number });
 
-/** What they answer is a sandbox of the daemon's from then on. */
+/** Verbs after which the daemon owns the sandbox that they return. */
 const owning: ReadonlySet<string> = new Set<Verb>(["create", "createFrom", "attach", "start"]);
 
 /**
@@ -93,7 +93,7 @@ export class HostSession {
     return this.#socket.writableLength > engineSocketLimits.queuedBytes;
   }
 
-  /** What is no message at all ends the connection; a message with wrong arguments is answered. */
+  /** Handles one line. An invalid message ends the connection; a message with wrong arguments gets an error. */
   #take(line: string): void {
     const message = parse(line);
     if (typeof message === "object" && message !== null && Object.hasOwn(message, "answer")) {

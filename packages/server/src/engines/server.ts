@@ -17,7 +17,7 @@ export interface EngineHostOptions {
   group?: number;
   /** Engines of one daemon; they close with its connection. */
   openEngines: () => EngineSource;
-  /** That the daemon may name. */
+  /** Folders that the daemon may name. */
   folders: HostFolders;
   onError: (error: unknown) => void;
 }

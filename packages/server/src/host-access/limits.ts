@@ -1,23 +1,23 @@
-/** What bounds access to the host, like limits.ts. */
+/** Limits on access to the host. */
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const hostLimits = {
-  /** Of a command, as text or as a list. */
+  /** Maximum size of a command, as text or as a list. */
   words: 256,
   commandBytes: 32 * KiB,
-  /** What a human is shown of one whole, as the subject of a question. */
+  /** Maximum length of a pattern: approvers see it whole, as the subject of a question. */
   patternChars: 512,
   patterns: 256,
-  /** Of a program's name, in the audit log. */
+  /** Characters of a program's name that the audit log keeps. */
   loggedChars: 256,
   folders: 64,
   pathBytes: 4_000,
   /** Links that one path may lead through, like the kernel's. */
   links: 40,
   timeoutMs: { default: 60_000, min: 100, max: 600_000 },
-  /** Of each of stdout and stderr. */
+  /** Maximum size of each of stdout and stderr. */
   outputBytes: 256 * KiB,
   /** How long output may go on after a command has ended: a process that left its group may hold it open. */
   drainMs: 1_000,

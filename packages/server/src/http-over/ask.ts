@@ -13,7 +13,7 @@ export interface Ask {
   headBytes: number;
   /** Longest wait for the answer to begin, once the whole request was sent. */
   answerMs: number;
-  /** Who answers, for errors: `the host`. */
+  /** Name of the other side in errors: `the host`. */
   peer: string;
 }
 

@@ -1,9 +1,9 @@
-/** What bounds the REST API and who may call it, like limits.ts. */
+/** Limits of the REST API and its authentication. */
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
-/** API keys and what else lets somebody in. */
+/** API keys, setup links and tickets. */
 export const identityLimits = {
   keyBytes: 32,
   /** Keys that are remembered between calls. */
@@ -14,7 +14,7 @@ export const identityLimits = {
   lookupsPerSecond: 500,
   /** How often the last use of a key is written down. */
   lastUsedMs: 60_000,
-  /** Of one namespace, revoked ones left out. */
+  /** Active API keys of one namespace. */
   keysPerNamespace: 1_000,
   /** The longest that a key may last, where it expires at all. */
   keyLifetimeSeconds: 10 * 365 * 86_400,
@@ -64,7 +64,7 @@ export const httpLimits = {
   stalledMs: { large: 300_000, small: 1_800_000 },
   largeAnswerBytes: 1 * MiB,
   stalledEveryMs: 30_000,
-  /** Of one stream, before its source must wait. */
+  /** Buffer of one stream; its source waits while it is full. */
   streamBufferBytes: 64 * KiB,
   /** Bytes and time of a refused body that is read on, since most clients read no answer before they have sent all. */
   discardBytes: 128 * MiB,
@@ -86,16 +86,16 @@ export const httpLimits = {
 
 /** Ports of sandboxes, seen from outside. */
 export const portLimits = {
-  /** Where browsers find them; 0 is the port after the API's. */
+  /** Port on which browsers reach them; 0 is the port after the API's. */
   listen: { default: 0, min: 0, max: 65_535 },
-  /** Of one sandbox that are more than private. */
+  /** Ports of one sandbox that are not private. */
   shared: 64,
   linkSeconds: { default: 3_600, min: 1, max: 7 * 86_400 },
   tokenChars: 512,
-  /** Of a program that does not answer a request. */
+  /** Time that a program in a sandbox has to answer a request. */
   answerMs: 300_000,
   headBytes: 64 * KiB,
-  /** To the port for browsers, in all. */
+  /** Connections to the port for browsers, in total. */
   connections: 2_048,
   messageBytes: 16 * MiB,
 } as const;

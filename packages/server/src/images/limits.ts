@@ -1,4 +1,4 @@
-/** What bounds images and how they are made, like limits.ts. */
+/** Limits on images and their builds. */
 const MiB = 1024 ** 2;
 const GiB = 1024 * MiB;
 
@@ -11,16 +11,16 @@ export const imageLimits = {
 export const buildLimits = {
   /** Records, those of failures included. */
   images: 200,
-  /** Of failures that are remembered. */
+  /** Records of failed builds that are kept. */
   failed: 20,
-  /** At the same time; each has a place in the queue too. */
+  /** Builds at the same time; each takes a place in the queue too. */
   atOnce: 2,
   specBytes: 64 * 1024,
   specYaml: { tokens: 32_768, depth: 8 },
   nameCharacters: 200,
   aliases: 16,
   descriptionCharacters: 500,
-  /** Of each package manager. */
+  /** Packages of each package manager. */
   packages: 200,
   packageCharacters: 200,
   files: 100,
@@ -28,12 +28,12 @@ export const buildLimits = {
   runCharacters: 4_096,
   env: 100,
   envCharacters: 4_096,
-  /** Of the catalogue that comes with the program. */
+  /** Images in the catalogue that comes with the program. */
   catalogue: 50,
   /** How soon what a dead build left is tried again, while a builder that is to be removed first still holds it. */
   sweepEveryMs: 5_000,
   logBytes: 4 * MiB,
-  /** Of it that an error tells. */
+  /** Maximum length of a build's error, which quotes the end of the log. */
   errorCharacters: 2_000,
   /** Times that a build may take as a whole, and one of its steps. */
   buildMs: 3_600_000,
@@ -42,7 +42,7 @@ export const buildLimits = {
   storageBytes: 10 * GiB,
   processes: 256,
   cpus: 2,
-  /** Of apt on this machine. */
+  /** Bounds of what is read of this machine's apt configuration. */
   aptSources: 64,
   aptKeys: 64,
   aptFileBytes: 256 * 1024,
@@ -55,7 +55,7 @@ export const firstUseLimits = {
   /** Longest wait of a caller that receives progress. */
   watchedMs: 900_000,
   retryMs: 10_000,
-  /** After a failure. */
+  /** Wait before an image whose build failed is built again. */
   restMs: 300_000,
   /** Images at most, ready or being made, that one namespace has had made since the daemon started. */
   imagesOfNamespace: 50,

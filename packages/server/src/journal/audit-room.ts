@@ -9,7 +9,7 @@ import { auditLimits } from "../store/limits.ts";
 export interface RoomParts {
   audit: Pick<Audit, "bytes" | "shrink">;
   clock: Clock;
-  /** That rows of one namespace may take. */
+  /** Maximum size of one namespace's rows. */
   namespaceBytes: number;
   record: (news: News) => Promise<void>;
   onError: (error: unknown) => void;

@@ -10,7 +10,7 @@ export function isFor(audience: Audience, type: string): boolean {
   return kinds[type]?.audience.includes(audience) === true;
 }
 
-/** Whether an entry may be counted with others like it in place of a row of its own. */
+/** True when an entry may be counted with others like it in place of a row of its own. */
 export function isCountable({ type, detail }: AuditEntry): boolean {
   return kinds[type]?.isCounted?.(detail) === true;
 }

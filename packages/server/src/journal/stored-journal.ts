@@ -17,7 +17,7 @@ export interface JournalParts {
   /** Begins a transaction of the store. */
   batch: () => Batch;
   audit: Pick<Audit, "search" | "bytes" | "shrink">;
-  /** That rows of one namespace may take; the usual unless given. */
+  /** Maximum size of one namespace's rows. Default: that of `auditLimits`. */
   namespaceBytes?: number;
   /** Called with each event before its readers get it. */
   onEvent?: (event: JournalEvent) => void;

@@ -15,7 +15,7 @@ export const mcpLimits = {
   parkedPerKey: 32,
   parked: 256,
   parkedMs: 600_000,
-  /** What is kept of a session's streams for a client whose connection broke, and of all sessions together. */
+  /** Events kept for a client whose connection broke: of one session, and of all sessions together. */
   eventsPerSession: 1_000,
   eventBytesPerSession: 2 * MiB,
   eventBytes: 64 * MiB,
@@ -32,13 +32,13 @@ export const mcpLimits = {
   subscriptions: 10_000,
   subscriptionsPerNamespace: 2_000,
   updatesEveryMs: 100,
-  /** What waits for a client that does not read, before its stream is cut. */
+  /** Unread bytes of a client at which its stream is closed. */
   unreadBytes: 4 * MiB,
   /** Messages of one client that the daemon has not answered yet, before no more are read. */
   underWay: 1_024,
   /** Size of one request, with one message or several. */
   messageBytes: 16 * MiB,
-  /** What a server offers changes with the program alone. */
+  /** Time for which clients may cache lists of tools and prompts: they change only with the program. */
   listTtlMs: 300_000,
   /** Time that a question's answer has before the question is void. */
   questionSeconds: 600,

@@ -12,7 +12,7 @@ interface Parkable {
 
 interface ParkedCall<Run extends Parkable> {
   run: Run;
-  /** Whose it is, and which tool with what: it is found again for the same call alone. */
+  /** Client that called, and its call: only the same call of the same client resumes it. */
   owner: string;
   call: string;
   questions: readonly Approval[];

@@ -12,9 +12,9 @@ export interface EngineConfiguration {
   home: string;
   bin: string;
   runtimePaths: Partial<Record<EngineName, string>>;
-  /** That sandboxes may be given, or leave their output in; those of the operator's configuration. */
+  /** Configured folders from which sandboxes may take input, or to which they may copy output. */
   folders: Readonly<Record<FolderRole, readonly NamedFolder[]>>;
-  /** That sandboxes install packages from. */
+  /** Folders from which sandboxes install packages. */
   packageFolders: readonly PackageFolder[];
   /** The daemon's user; this one unless named. */
   owner?: { uid: number; gid: number };

@@ -9,7 +9,7 @@ import { logError, serve } from "../supervision/serve.ts";
 
 export interface HostConfiguration {
   policy: HostPolicy;
-  /** Whether anybody can have approved what no pattern allows. */
+  /** True when a human can approve commands that no pattern allows. */
   attended: boolean;
 }
 

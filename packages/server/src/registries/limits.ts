@@ -14,28 +14,28 @@ export const ociLimits = {
   /** Layers of one image that are fetched at the same time. */
   downloads: 3,
   referenceCharacters: 512,
-  /** Of a manifest, an index or a configuration. */
+  /** Maximum size of a manifest, an index or a configuration. */
   documentBytes: 4 * MiB,
   /** Indexes within indexes. */
   indexDepth: 3,
   /** Manifests of one index. */
   manifests: 256,
   layers: 128,
-  /** Of the blobs of one image as they come, and unpacked: less than a builder has room for. */
+  /** Total size of one image's blobs, as downloaded and unpacked: less than a builder's storage. */
   blobBytes: 8 * GiB,
   unpackedBytes: 8 * GiB,
   /** Real layers compress below 20; a file of zeros may be part of one. */
   ratio: 200,
   /** Names in all layers together, and in the tree that they make. */
   entries: 400_000,
-  /** Of the names and link targets of the tree. */
+  /** Total size of the names and link targets of the tree. */
   textBytes: 64 * MiB,
   depth: 100,
   /** Links that one name may lead through. */
   hops: 8,
   /** Members of an archive that holds an image: blobs, and what describes them. */
   members: 1_024,
-  /** Told of what an image asked for and did not get. */
+  /** Notes about what an image requires and does not get. */
   notes: 32,
   variables: 256,
   variableBytes: 32 * KiB,
@@ -51,14 +51,14 @@ export const ociLimits = {
 /** The way to a registry. */
 export const registryLimits = {
   redirects: 5,
-  /** Of one request, after failures that may pass; and the waits between. */
+  /** Attempts of one request when failures may be temporary, and the waits between them. */
   tries: 4,
   waitMs: 500,
   waitMostMs: 10_000,
-  /** Until an answer begins, and between two pieces of it. */
+  /** Longest wait for an answer to begin, and between two pieces of it. */
   answerMs: 30_000,
   connectMs: 10_000,
-  /** Until it is known what a reference names. */
+  /** Time to resolve a reference. */
   lookMs: 60_000,
   tokenBytes: 64 * KiB,
   headBytes: 32 * KiB,

@@ -23,10 +23,10 @@ export const searchLimits = {
 export const processLimits = {
   /** Running and ended ones together; the oldest ended ones make room. */
   processes: 64,
-  /** Of each of stdout and stderr of one process, on the host's disk, in files of a segment each. */
+  /** Log size of each of stdout and stderr of one process, on the host's disk; each file holds one segment. */
   logBytes: 4 * MiB,
   segmentBytes: 1 * MiB,
-  /** What one read gives at most. */
+  /** Maximum bytes that one read returns. */
   readBytes: 256 * KiB,
   /** Arguments and environment are bounded by a spec; JSON may write a byte as six. */
   recordBytes: 8 * MiB,
@@ -35,7 +35,7 @@ export const processLimits = {
 /** The host's own look at the CPU seconds of a run. */
 export const runLimits = {
   cpuLookMs: 1_000,
-  /** What the sandbox as a whole may use past a run's limit: the boundary's own work is in it. */
+  /** CPU time of the sandbox that ends a run: a multiple of the run's limit, plus a constant for the boundary's own work. */
   cpuSlack: 1.5,
   cpuSlackMs: 2_000,
 } as const;
@@ -43,7 +43,7 @@ export const runLimits = {
 /** Files that a run leaves in its output folder, and their manifest. */
 export const artifactLimits = {
   files: 10_000,
-  /** Of one that is read whole. */
+  /** Maximum size of an artifact that is read whole. */
   contentBytes: 64 * MiB,
   keyBytes: 4 * KiB,
 } as const;

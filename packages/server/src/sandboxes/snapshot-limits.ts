@@ -4,14 +4,14 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 const GiB = 1024 * MiB;
 
-/** Of a tar archive: an extended header, and zeros after its end; also in native/guest/tar.h. */
+/** Limits of a tar archive: an extended header, and zeros after its end; also in native/guest/tar.h. */
 export const tarLimits = { extraBytes: 64 * KiB, tailBlocks: 8192 } as const;
 
 /** The blob store. */
 export const blobLimits = {
-  /** Of one blob; the manifest of one file of many chunks is the largest. */
+  /** Maximum size of one blob; the manifest of one file of many chunks is the largest. */
   bytes: 8 * MiB,
-  /** Of zstd: low, since most bytes are written once and rarely read. */
+  /** Compression level of zstd: low, since most bytes are written once and rarely read. */
   level: 1,
   /** A compressed blob is kept only below this part of its size. */
   worthwhile: 0.95,
@@ -33,14 +33,14 @@ export const snapshotLimits = {
   bytes: 16 * GiB,
   perSandbox: 100,
   perNamespace: 1_000,
-  /** What all of them added together; one that is under way may go past it by its own size. */
+  /** Total size that all of them added; one that is under way may exceed it by its own size. */
   namespaceBytes: 100 * GiB,
   descriptionCharacters: 1_000,
   /** Entries of one difference that are told by name. */
   reported: 10_000,
   /** A file up to this size is one chunk. */
   wholeBytes: 1 * MiB,
-  /** Of the chunks of a larger one; two to the power of `averageBits` on average. */
+  /** Size of the chunks of a larger file; two to the power of `averageBits` on average. */
   chunkLeastBytes: 128 * KiB,
   chunkMostBytes: 2 * MiB,
   averageBits: 19,
@@ -74,16 +74,16 @@ export const skillLimits = {
   entries: 10_000,
   bytes: 256 * MiB,
   depth: 32,
-  /** Of an upload, compressed or not. */
+  /** Maximum size of an upload, compressed or not. */
   uploadBytes: 64 * MiB,
   nameCharacters: 64,
   versionCharacters: 64,
-  /** Of an id that stands for a version that nobody named. */
+  /** Characters of the digest that stands for the version of an unversioned skill. */
   digestCharacters: 12,
   descriptionCharacters: 1_024,
   frontMatterCharacters: 16 * KiB,
   frontMatter: { tokens: 4_000, depth: 8 },
-  /** Of SKILL.md, whose front matter is read. */
+  /** Maximum size of SKILL.md. */
   textBytes: 1 * MiB,
   /** Installed by one call. */
   installed: 64,

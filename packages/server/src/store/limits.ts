@@ -1,4 +1,4 @@
-/** What bounds the store and the audit log, like limits.ts. */
+/** Limits of the store and the audit log. */
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -12,7 +12,7 @@ export const storeLimits = {
   /** Steps of a batch. */
   batch: 4_096,
   statements: 256,
-  /** What comes so soon after the last is gathered for a round of the event loop. */
+  /** Requests that follow the last one this soon are gathered for one round of the event loop. */
   busyMs: 2,
   /** A transaction of several steps holds up all others. */
   transactionMs: 10_000,
@@ -20,14 +20,14 @@ export const storeLimits = {
   lockTryMs: 20,
   lockPauseMs: 50,
   lockWaitMs: 5_000,
-  /** What was committed is on its way to the disk this much later at most, so that 50 ms hold. */
+  /** Longest delay before a commit is synced to the disk, so that 50 ms hold. */
   syncMs: 20,
   /** The log turns over past this size, and not again so soon when a reader holds it. Seldom: docs/store.md says why. */
   walBytes: 128 * MiB,
   walRetryMs: 5_000,
   /** How long a writer is waited for then; it blocks the worker. */
   walTryMs: 20,
-  /** Of the row that shows whether the store can be written. */
+  /** Size of the row that tests whether the store can be written. */
   probeBytes: 32 * KiB,
   listed: { default: 100, min: 1, max: 1_000 },
   /** How long the answer to a named request is kept, and how often old ones are looked for. */
@@ -37,9 +37,9 @@ export const storeLimits = {
 
 /** The audit log. */
 export const auditLimits = {
-  /** Of an entry's canonical form. */
+  /** Maximum size of an entry's canonical form. */
   entryBytes: 16 * KiB,
-  /** Of a path in an entry; a longer one ends with the hash of the whole. */
+  /** Maximum length of a path in an entry; a longer one ends with the hash of the whole. */
   pathCharacters: 256,
   /** Rows of countable entries that one actor adds in a minute: 20 a second. Past it they are counted. */
   budgetRows: 1_200,

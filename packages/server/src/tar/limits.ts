@@ -12,11 +12,11 @@ export const archiveLimits = {
   ratio: { default: 100, min: 1, max: 1_032 },
   /** Unpacked bytes before the ratio counts: a small file of zeros is no bomb. */
   ratioFreeBytes: 16 * MiB,
-  /** Of a packed folder: sparse files make sizes free. */
+  /** Maximum size of a packed folder: sparse files make sizes free. */
   packBytes: 100 * GiB,
   refusalBytes: 512,
   gzipLevel: 6,
-  /** Of zstd: what one archive may make this process hold is two to the power of it. */
+  /** Maximum window of a zstd stream, as a power of two: decompression holds that many bytes in memory. */
   zstdWindowBits: 27,
   /** Frames of zstd in one archive: a layer that is cut into chunks has one for each. */
   zstdFrames: 500_000,

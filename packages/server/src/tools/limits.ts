@@ -3,16 +3,16 @@ export const toolLimits = {
   /** Names of an input, and names and items in it where a schema looks at every one: not in fields that hold data. */
   names: 1_000,
   values: 20_000,
-  /** What is told of an input that does not fit. */
+  /** Problems that are reported for an invalid input, and the length of each. */
   issues: 16,
   issueCharacters: 300,
-  /** Of a run's output that is told while it runs; the result has the rest. */
+  /** Output that is sent while a run is under way; the result has the rest. */
   toldBytes: 256 * 1024,
-  /** What is told goes out this often at most. */
+  /** Shortest time between two progress messages. */
   progressEveryMs: 50,
-  /** Of one call, to a client that asked for a log. */
+  /** Log messages of one call, to a client that asked for a log. */
   logMessages: 100,
-  /** Of each of stdout and stderr in a result: more than a model can read. */
+  /** Size of each of stdout and stderr in a result: more than a model can read. */
   outputBytes: { default: 64 * 1024, max: 1024 * 1024 },
   /** Images that come with a result, and the size of each. */
   images: 4,

@@ -1,11 +1,11 @@
 /** Limits of the tools with which agents work in their sessions. */
 export const sessionLimits = {
-  /** Of a file that a call reads, and that a call writes. */
+  /** Size of a file that a call reads, and of one that a call writes. */
   readBytes: { default: 64 * 1024, max: 1024 * 1024 },
   writeChars: 4 * 1024 * 1024,
   /** Names that a list holds. */
   entries: { default: 200, max: 2_000 },
-  /** Of a process's output in one answer, and how long a call waits for more of it. */
+  /** Process output in one answer, and how long a call waits for more of it. */
   processBytes: { default: 16 * 1024, max: 256 * 1024 },
   waitSeconds: { default: 0, max: 60 },
   /** JSON that goes from one interpreter to another, as text. */
@@ -23,7 +23,7 @@ export const sessionLimits = {
   skills: 200,
   skillFiles: 200,
   auditRows: { default: 50, max: 500 },
-  /** Of an artifact whose content comes with the answer. */
+  /** Maximum size of an artifact whose content is part of the answer. */
   artifactBytes: 4 * 1024 * 1024,
   /** Namespaces whose calls are counted. */
   countedNamespaces: 1_024,

@@ -1,4 +1,4 @@
-/** What bounds the validation of code and data, like limits.ts. */
+/** Limits on the validation of code and data. */
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -9,9 +9,9 @@ export const validationLimits = {
   /** Tasks that wait for a thread, of all and of one namespace. */
   queued: 64,
   queuedEach: 32,
-  /** For one task, once a thread has it. What runs over is ended with its thread. */
+  /** Time limit of one task, once a thread has it. Past it, the task and its thread are ended. */
   taskMs: 5_000,
-  /** For a thread to start, on a machine that is busy. */
+  /** Time for a thread to start, on a busy machine. */
   startMs: 30_000,
   /** A thread that has nothing to do ends after this, and gives its memory back. */
   idleMs: 20_000,
@@ -22,14 +22,14 @@ export const validationLimits = {
   stackMiB: 4,
   /** A parser takes up to a thousand times as much memory. */
   codeBytes: 256 * KiB,
-  /** What a result tells; the rest is counted. */
+  /** Items that a result lists, and the length of their texts; further ones are only counted. */
   findings: 200,
   errors: 500,
   messageCharacters: 400,
   valueCharacters: 80,
   /** Imports that auto-fix adds. */
   fixes: 50,
-  /** Of what bash says about a script. */
+  /** Bytes that are read of bash's output about a script. */
   bashBytes: 4 * KiB,
   /** How deep code given to a shell within a shell is looked into. */
   shellDepth: 3,

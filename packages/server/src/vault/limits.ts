@@ -1,4 +1,4 @@
-/** What bounds the vault, like limits.ts. */
+/** Limits of the vault. */
 import { redactionLimits } from "../dlp/limits.ts";
 
 const KiB = 1024;
@@ -9,7 +9,7 @@ export const secretLimits = {
   warnBytes: redactionLimits.warnBytes,
   perNamespace: 1_000,
   bindings: 1_000,
-  /** Of all values that one sandbox gets, and of those that are variables: all of an environment goes in one message. */
+  /** Total size of one sandbox's values, and of those that are variables: an environment goes in one message. */
   sandboxBytes: 1024 * KiB,
   environmentBytes: 256 * KiB,
   variableBytes: 8 * KiB,
@@ -19,7 +19,7 @@ export const secretLimits = {
   hosts: 16,
   headerCharacters: 64,
   formatCharacters: 256,
-  /** Of a master key, its file, and how many a ring may have while it turns. */
+  /** Size of a master key, size of its file, and keys that a ring may have during a rotation. */
   keyBytes: 32,
   keyFileBytes: 4 * KiB,
   keys: 8,

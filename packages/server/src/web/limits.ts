@@ -3,27 +3,27 @@ import type { Range } from "../core/limits.ts";
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
-/** What bounds pages and searches, like limits.ts. */
+/** Limits on pages and searches. */
 export const webLimits = {
   redirects: 10,
-  /** Of a page, unpacked; the rest of it is not read. */
+  /** Maximum size of an unpacked page; the rest of it is not read. */
   pageBytes: { default: 2 * MiB, min: 1 * KiB, max: 10 * MiB },
-  /** Of its text, at one call. */
+  /** Maximum characters of a page's text that one call returns. */
   pageCharacters: { default: 20_000, min: 200, max: 200_000 },
-  /** Of its text as a whole; there is nothing to be read beyond it. */
+  /** Maximum characters of a page's whole text; no call returns what is beyond them. */
   textCharacters: 8_000_000,
   bodyMs: 30_000,
   /** Pages that one sandbox fetches at once. */
   fetches: 8,
   /**
-   * Of HTML, as it is handed to whatever reads it. Browsers stop at a depth of 512. What reads it stays far below its memory
+   * Bounds of HTML that a parser receives. Browsers stop at a depth of 512. The parser stays far below its memory
    * by these: a thread that runs out of it can take the process along.
    */
   htmlCharacters: 4_000_000,
   elements: 50_000,
   depth: 200,
   attributeCharacters: 2_048,
-  /** Of a text in the tree, a paragraph and what stands within a line: longer ones are several. */
+  /** Maximum length of one text in the tree, one paragraph or one inline element; longer ones are split. */
   pieceCharacters: 65_536,
   /** Levels of lists and quotations that Markdown shows. */
   indents: 12,
@@ -44,8 +44,8 @@ export const webLimits = {
   searchBytes: 2 * MiB,
   /** A provider that failed rests for so long, twice as long each further time, up to the most. */
   restMs: { first: 60_000, most: 3_600_000 },
-  /** One that takes us for a robot. */
+  /** Rest of a provider that asked for a captcha. */
   captchaRestMs: 900_000,
-  /** Whose providers' health is remembered: namespaces. */
+  /** Namespaces whose providers' health is remembered. */
   remembered: 1_000,
 } as const satisfies Record<string, number | Range | Record<string, number>>;

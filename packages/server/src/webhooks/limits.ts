@@ -1,6 +1,6 @@
-/** What bounds the daemon's own requests to the world, like limits.ts. */
+/** Limits on the daemon's own requests to the Internet. */
 
-/** Requests of the daemon's own to the world. */
+/** Requests to URLs that callers name. */
 export const dialLimits = {
   urlCharacters: 2_048,
 } as const;

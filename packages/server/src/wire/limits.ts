@@ -14,7 +14,7 @@ export const wireLimits = {
   /** Bytes the guest may have under way on one channel before the host has stored them. */
   outputWindowBytes: 256 * KiB,
   inputWindowBytes: 64 * KiB,
-  /** Of a connection, each way, while few have much under way. */
+  /** Window of a connection in each direction, while few connections have much under way. */
   tunnelWindowBytes: 2 * MiB,
   /** Bytes owed before credit is given: half of the guest's smallest ring. */
   creditBytes: 8 * KiB,
@@ -25,10 +25,10 @@ export const wireLimits = {
   /** Connections that are awaited: more when they came faster than that. */
   awaited: 4,
   awaitedMost: 64,
-  /** What of the bytes of all tunnels of a sandbox may be under way, beyond a small ring each: to the owner, and to the guest. */
+  /** Bytes under way on all tunnels of a sandbox, beyond a small ring each: to the owner, and to the guest. */
   tunnelsBytes: 4 * MiB,
   tunnelsInputBytes: 8 * MiB,
-  /** Of what is left of the latter, how much one more may take. */
+  /** Part of the rest of `tunnelsInputBytes` that one more tunnel may take. */
   tunnelShare: 0.5,
   smallRingBytes: 16 * KiB,
   datagramBytes: 4096 - 24 - 16,
@@ -60,7 +60,7 @@ export const wireLimits = {
   leaseMs: 10_000,
   /** An interpreter that waits for runs goes after this long without one. */
   warmIdleMs: 300_000,
-  /** Of a question whether a guest is well; a busy host can stall one for seconds. */
+  /** Time limit of a guest's health check; a busy host can stall a guest for seconds. */
   healthTimeoutMs: 5_000,
   /** A guest that does not take the news of a pause in this time is paused without. */
   pauseTimeoutMs: 2_000,

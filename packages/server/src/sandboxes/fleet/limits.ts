@@ -9,7 +9,7 @@ export const fleetLimits = {
   /** Names and values of all labels together; of all variables together, since each run's spec holds them. */
   labelBytes: 16 * KiB,
   envBytes: 64 * KiB,
-  /** Timers are looked at this often; what of a use is not yet stored is as old as this, or so. */
+  /** Intervals at which timers are checked, and times of last use stored. */
   tickMs: 1_000,
   saveUsesMs: 10_000,
   /** Idle and old ones that are stopped or destroyed at once. */
@@ -25,15 +25,15 @@ export const queueLimits = {
   concurrent: { default: 32, min: 1, max: 1_024 },
   waiting: 1_024,
   waitingPerNamespace: 256,
-  /** Of places that are free a namespace may have so many times as many, where there are several. */
+  /** Running jobs that a namespace may have per free place, when there are several namespaces. */
   shareOfFree: 3,
   priority: { default: 0, min: -100, max: 100 },
-  /** What a caller is told that finds it full. */
+  /** Bounds of the retry delay in the error of a full queue. */
   retryMinMs: 1_000,
   retryMaxMs: 60_000,
 } as const;
 
-/** What the command policy reads; where there are rules, a longer command is refused. */
+/** Limits of the command policy: if it has rules, a longer command is refused. */
 export const policyLimits = {
   commandChars: 64 * KiB,
 } as const;
@@ -49,9 +49,9 @@ export const poolLimits = {
   /** A hand-over is followed by the next start once nobody has asked for anything for so long, or after so long. */
   quietMs: 20,
   fillLatestMs: 500,
-  /** Where one client has all there is, and waits for its first result. */
+  /** The same for a server with a single client, which waits for its first result. */
   quietAloneMs: 1_000,
-  /** After a failed start, doubled each time. */
+  /** Wait after a failed start; it doubles each time. */
   backoffMs: 1_000,
   backoffMostMs: 60_000,
 } as const;

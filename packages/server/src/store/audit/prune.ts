@@ -24,7 +24,7 @@ export interface Pruned {
   rows: number;
   /** The last of them. */
   through: number;
-  /** Of all rows that the chain has had, those that are gone. */
+  /** Size of all rows that were ever removed from the chain. */
   floorBytes: number;
 }
 

@@ -2,9 +2,9 @@ import type { Range } from "../../core/limits.ts";
 
 const MiB = 1024 ** 2;
 
-/** What bounds pages that a browser opens, like limits.ts. */
+/** Limits on pages that a browser opens. */
 export const browserLimits = {
-  /** Of a page, from the first request on; what the browser itself needs comes on top. */
+  /** Time limit of a page, from its first request on; `aroundMs` comes on top. */
   timeoutSeconds: { default: 30, min: 1, max: 120 },
   /** A page that has loaded and goes on loading is taken as it is after so long. */
   settleMs: 3_000,
@@ -18,16 +18,16 @@ export const browserLimits = {
   height: 800,
   wholeHeight: 8_000,
   pictureBytes: 2 * MiB,
-  /** What the browser says about a page, beside its content and picture. */
+  /** Maximum size of the browser's report on a page, apart from content and picture. */
   headCharacters: 65_536,
   urlCharacters: 8_192,
   titleCharacters: 300,
-  /** Of its sandbox. */
+  /** Resources of the browser's sandbox. */
   memoryBytes: 1_024 * MiB,
   storageBytes: 64 * MiB,
   processes: 256,
   cpus: 2,
-  /** Of a sandbox of somebody's own in which pages are opened. */
+  /** Minimum resources of a caller's own sandbox in which pages are opened. */
   leastMemoryBytes: 384 * MiB,
   leastProcesses: 128,
   idleTimeoutMs: 120_000,
