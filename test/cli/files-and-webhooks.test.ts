@@ -64,8 +64,10 @@ describe("the command line of a daemon", { timeout: upTimeoutMs }, () => {
     await said("rm", id);
   });
 
-  it("[CLI-01] changes limits, timers and labels of a sandbox, and none past its cap", async () => {
-    const id = await said("create", "--memory", "64M");
+  it("[CLI-01] changes limits, timers, labels and description of a sandbox, and none past its cap", async () => {
+    const id = await said("create", "--memory", "64M", "--description", "first words");
+    expect(await said("ls")).toMatch(/ first words$/m);
+    expect(await told("update", id, "--description", "others")).toMatchObject({ description: "others" });
     expect(await said("update", id, "--memory", "96M", "--label", "made=here")).toMatch(/\nmemory_mb +96\n/);
     expect(await told("update", id, "--idle", "90", "--processes", "20")).toMatchObject({ id, memory_mb: 96 });
     expect(await told("inspect", id)).toMatchObject({

@@ -19,7 +19,7 @@ async function made(answer: ReturnType<Api["post"]>): Promise<string> {
 
 /** One of each kind that a path can name, of the caller's namespace. */
 export async function makeObjects(server: TestServer, api: Api, namespace: string): Promise<Objects> {
-  const id = await api.create({ labels: { of: private_ }, env: { VALUE: private_ } });
+  const id = await api.create({ labels: { of: private_ }, description: private_, env: { VALUE: private_ } });
   const at = `${root}/${id}`;
   for (const path of ["SKILL.md", "output/SKILL.md"]) await api.put(`${at}/files/${path}`, private_);
   const { run_id } = (await api.post(`${at}/exec`, { command: `echo ${private_} >output/run` })).json;

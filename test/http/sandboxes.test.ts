@@ -76,6 +76,21 @@ describe.each(engines)("sandboxes over REST (%s)", (engine) => {
     for (const id of ids) await api.delete(`/api/v1/sandboxes/${id}`);
   });
 
+  it("have a description in one line of at most 256 characters, which PATCH changes and lists show", async () => {
+    const created = await api.post("/api/v1/sandboxes", { description: "ä report" });
+    expect(created.json.description).toBe("ä report");
+    const at = `/api/v1/sandboxes/${created.json.id}`;
+    const change = (description: string, options = {}) => api.send("PATCH", at, { json: { description }, ...options });
+    for (const bad of ["x".repeat(257), "two\nlines", "\u001b[2J", "\u009b2J"])
+      expect((await change(bad, { bad: true })).status).toBe(400);
+    expect((await api.get(at)).json.description).toBe("ä report");
+    expect((await change("x".repeat(256))).json.description).toBe("x".repeat(256));
+    expect((await change("")).json.description).toBe("");
+    const { json: listed } = await api.get("/api/v1/sandboxes?limit=1");
+    expect(listed).toMatchObject([{ id: created.json.id, description: "" }]);
+    await api.delete(at);
+  });
+
   it("pause and resume", async () => {
     const id = await api.create();
     expect((await api.post(`/api/v1/sandboxes/${id}/pause`)).json.status).toBe("paused");

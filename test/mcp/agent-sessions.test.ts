@@ -20,6 +20,17 @@ describe.each(engines)("sessions of agents on %s", (engine) => {
     expect(await run({ session_id, code: get })).toMatchObject({ exit_code: 1, state: "new" });
   });
 
+  it("say what they are for where sessions are listed", async () => {
+    const description = "prices of May";
+    const { session_id } = await done("create_session", { description });
+    const { sessions } = await done("inspect_state", { session_id });
+    expect(sessions).toContainEqual(expect.objectContaining({ session_id, description }));
+    const [content] = (await client().readResource({ uri: "sandbox://status" })).contents;
+    const { sandboxes } = JSON.parse((content as { text: string }).text);
+    expect(sandboxes).toContainEqual(expect.objectContaining({ session_id, description }));
+    await done("terminate_session", { session_id });
+  });
+
   it("run code in a process of its own where no session is named, or that is asked for", async () => {
     expect(await run({ code: "y = 1" })).not.toHaveProperty("state");
     expect(await run({ code: "y" })).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("NameError") });

@@ -15,13 +15,14 @@ describe("the SDK", () => {
   it("[API-05] makes a sandbox, runs in it, and destroys it at the end of its block", async () => {
     let id: string;
     {
-      await using sandbox = await caisson.createSandbox({ labels: { made: "by-sdk" } });
+      await using sandbox = await caisson.createSandbox({ labels: { made: "by-sdk" }, description: "first" });
       id = sandbox.id;
       const result = await sandbox.exec("echo hello; echo oops >&2; echo x >made; exit 3");
       expect(result).toMatchObject({ exit_code: 3, stdout: "hello\n", stderr: "oops\n" });
       expect(result.files_changed).toMatchObject([{ path: "made", action: "created", size_bytes: 2 }]);
       expect((await sandbox.executeCode("python", "print(6*7)")).stdout).toBe("42\n");
-      expect((await sandbox.refresh()).labels).toEqual({ made: "by-sdk" });
+      expect(await sandbox.refresh()).toMatchObject({ labels: { made: "by-sdk" }, description: "first" });
+      expect((await sandbox.change({ description: "second" })).description).toBe("second");
     }
     await expect(caisson.getSandbox(id)).rejects.toMatchObject({ code: "not_found", status: 404 });
   });

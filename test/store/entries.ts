@@ -28,6 +28,7 @@ export function sandboxRecord(id: string, more: Partial<SandboxRecord> = {}): Sa
     limits: { memoryBytes: 512, cpus: 0.5, cpuShares: 1024, processes: 64, storageBytes: 1024 },
     env: { NAME: 'va"lue' },
     labels: {},
+    description: "",
     createdAtMs: 1_000,
     lastUsedAtMs: 1_000,
     idleTimeoutMs: 60_000,

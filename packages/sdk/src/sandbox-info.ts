@@ -19,6 +19,7 @@ export interface SandboxInfo {
   storage_mb: number;
   env_names: string[];
   labels: Record<string, string>;
+  description: string;
   created_at: string;
   last_used_at: string;
   idle_timeout_seconds: number;
@@ -38,6 +39,7 @@ export interface SandboxChanges {
   /** All of its variables, for what starts from then on. */
   env?: Record<string, string>;
   labels?: Record<string, string>;
+  description?: string;
   idle_timeout_seconds?: number;
   lifetime_seconds?: number;
   memory_mb?: number;

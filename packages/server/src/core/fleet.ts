@@ -45,6 +45,7 @@ export interface CreateRequest {
   limits?: Partial<SandboxLimits>;
   env?: Readonly<Record<string, string>>;
   labels?: Readonly<Record<string, string>>;
+  description?: string;
   sessionKey?: string;
   idleTimeoutMs?: number;
   lifetimeMs?: number;
@@ -78,6 +79,7 @@ export interface SandboxChanges {
   /** All of its variables, for what starts from then on. */
   env?: Readonly<Record<string, string>>;
   labels?: Readonly<Record<string, string>>;
+  description?: string;
   idleTimeoutMs?: number;
   lifetimeMs?: number;
   limits?: Partial<Omit<SandboxLimits, "storageBytes">>;

@@ -17,6 +17,8 @@ export interface SandboxRecord {
   limits: SandboxLimits;
   env: Readonly<Record<string, string>>;
   labels: Readonly<Record<string, string>>;
+  /** Free text for people and agents; empty: none. */
+  description: string;
   createdAtMs: number;
   /** The last use ended then; a sandbox in use is not idle. Paused time does not count. */
   lastUsedAtMs: number;

@@ -44,6 +44,12 @@ const labels = z
   .meta({ maxProperties: fleetLimits.labels })
   .describe("labels: names and values of your choice");
 
+const description = z
+  .string()
+  .max(fleetLimits.descriptionChars)
+  .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, "it holds a control character")
+  .describe("what the sandbox is for, in one line");
+
 const { memoryBytes, cpus, cpuShares, processes, storageBytes } = requestLimits;
 
 const changeable = {
@@ -78,6 +84,7 @@ export const createSandbox = z
     resource_limits: sandboxResources.optional(),
     env: environment.optional(),
     labels: labels.optional(),
+    description: description.optional(),
     session_key: sessionKey.optional().describe("a repeated request with the same key returns the same sandbox"),
     idle_timeout_seconds: seconds(lifetimeLimits.idleTimeoutMs).optional(),
     lifetime_seconds: seconds(lifetimeLimits.lifetimeMs).optional(),
@@ -128,6 +135,7 @@ export function toCreateRequest(body: z.output<typeof createSandbox>): CreateReq
     limits: toLimits(body),
     env: body.env,
     labels: body.labels,
+    description: body.description,
     sessionKey: body.session_key,
     idleTimeoutMs: toMs(body.idle_timeout_seconds),
     lifetimeMs: toMs(body.lifetime_seconds),
@@ -145,6 +153,7 @@ export const changeSandbox = z
   .strictObject({
     env: environment.optional().describe("replaces all environment variables, for later runs"),
     labels: labels.optional(),
+    description: description.optional(),
     idle_timeout_seconds: seconds(lifetimeLimits.idleTimeoutMs).optional(),
     lifetime_seconds: seconds(lifetimeLimits.lifetimeMs).optional(),
     ...changeable,
@@ -156,6 +165,7 @@ export function toChanges(body: z.output<typeof changeSandbox>): SandboxChanges 
   return defined({
     env: body.env,
     labels: body.labels,
+    description: body.description,
     idleTimeoutMs: toMs(body.idle_timeout_seconds),
     lifetimeMs: toMs(body.lifetime_seconds),
     limits: Object.keys(limits).length === 0 ? undefined : limits,
@@ -178,6 +188,7 @@ export const sandbox = z
     storage_mb: z.number(),
     env_names: z.array(z.string()).describe("names of its environment variables, without values"),
     labels: z.record(z.string(), z.string()),
+    description: z.string(),
     created_at: z.iso.datetime(),
     last_used_at: z.iso.datetime(),
     idle_timeout_seconds: z.number(),
@@ -218,6 +229,7 @@ export function showSandbox(record: SandboxRecord): z.output<typeof sandbox> {
     storage_mb: toMb(limits.storageBytes),
     env_names: Object.keys(record.env),
     labels: { ...record.labels },
+    description: record.description,
     created_at: time(record.createdAtMs),
     last_used_at: time(record.lastUsedAtMs),
     idle_timeout_seconds: record.idleTimeoutMs / 1000,

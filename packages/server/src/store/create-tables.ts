@@ -10,6 +10,7 @@ export const createTables: readonly string[] = [
     limits text not null,
     env text not null,
     labels text not null,
+    description text not null,
     created_at_ms integer not null,
     last_used_at_ms integer not null,
     idle_timeout_ms integer not null,

@@ -15,6 +15,7 @@ const asked = createSandbox.pick({
   storage_mb: true,
   resource_limits: true,
   env: true,
+  description: true,
   idle_timeout_seconds: true,
   lifetime_seconds: true,
   snapshot_id: true,
@@ -23,6 +24,7 @@ const asked = createSandbox.pick({
 
 const shown = sandbox.pick({
   status: true,
+  description: true,
   engine: true,
   memory_mb: true,
   cpus: true,

@@ -17,6 +17,7 @@ const sessionRow = z.object({
   sandbox_id: z.string(),
   status: z.enum(sandboxStates),
   language: z.string().nullable(),
+  description: z.string(),
   last_used_at: z.iso.datetime(),
 });
 
@@ -58,6 +59,7 @@ export const inspectState = defineTool({
             sandbox_id: one.id,
             status: one.status,
             language: one.labels[sessionLabels.language] ?? null,
+            description: one.description,
             last_used_at: new Date(one.lastUsedAtMs).toISOString(),
           },
     );

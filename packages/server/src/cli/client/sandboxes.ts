@@ -14,6 +14,7 @@ const changeOptions = {
   idle: { type: "string", value: "SECONDS", help: "stop the sandbox after this time without use" },
   lifetime: { type: "string", value: "SECONDS", help: "destroy the sandbox at this age" },
   label: { type: "string", multiple: true, value: "NAME=VALUE", help: "label of the sandbox" },
+  description: { type: "string", value: "TEXT", help: "what the sandbox is for, in one line" },
 } as const satisfies OptionSpecs;
 
 export const networkOptions = {
@@ -82,6 +83,7 @@ const limitFields = (options: ParsedOptions) => ({
   idle_timeout_seconds: options.number("idle"),
   lifetime_seconds: options.number("lifetime"),
   labels: pairs(options, "label"),
+  description: options.text("description"),
 });
 
 function tellSandbox({ io, json }: VerbCall, info: SandboxInfo): number {
@@ -141,7 +143,7 @@ const list: Verb = {
     if (json) return tellJson(io, found);
     return tellTable(
       io,
-      ["ID", "STATUS", "ENGINE", "MEMORY", "CREATED", "SESSION"],
+      ["ID", "STATUS", "ENGINE", "MEMORY", "CREATED", "SESSION", "DESCRIPTION"],
       found.map((info) => [
         info.id,
         info.status,
@@ -149,6 +151,7 @@ const list: Verb = {
         `${info.memory_mb} MB`,
         tellTime(info.created_at),
         info.session_key,
+        info.description || null,
       ]),
     );
   },
@@ -177,7 +180,7 @@ async function stateOf(caisson: Caisson, session_id: string): Promise<{ sandbox_
 }
 
 const update: Verb = {
-  summary: "change the limits, timers and labels of a sandbox",
+  summary: "change the limits, timers, labels and description of a sandbox",
   usage: "SANDBOX",
   words: [1, 1],
   options: changeOptions,

@@ -25,8 +25,8 @@ export const status: JsonResource = {
         workspace: "/workspace",
         limits: own?.limits ?? null,
       },
-      sandboxes: sandboxes.map(({ id, status, engine, image, sessionKey }) => ({
-        ...{ sandbox_id: id, status, engine, image, session_id: sessionKey },
+      sandboxes: sandboxes.map(({ id, status, engine, image, sessionKey, description }) => ({
+        ...{ sandbox_id: id, status, engine, image, description, session_id: sessionKey },
       })),
       snapshots: taken.length,
       more: sandboxes.length === limit || taken.length === limit,

@@ -15,10 +15,13 @@ import { lifetimeLimits } from "./lifetime-limits.ts";
 import { fleetLimits, queueLimits } from "./limits.ts";
 
 /** Fields that a record keeps as they were requested, and that copies of the sandbox get. */
-type Kept = Pick<SandboxRecord, "env" | "labels" | "idleTimeoutMs" | "outputFolder" | "keepArtifactsMs">;
+type Kept = Pick<
+  SandboxRecord,
+  "env" | "labels" | "description" | "idleTimeoutMs" | "outputFolder" | "keepArtifactsMs"
+>;
 
-export function keptOf({ env, labels, idleTimeoutMs, outputFolder, keepArtifactsMs }: Kept): Kept {
-  return { env, labels, idleTimeoutMs, outputFolder, keepArtifactsMs };
+export function keptOf({ env, labels, description, idleTimeoutMs, outputFolder, keepArtifactsMs }: Kept): Kept {
+  return { env, labels, description, idleTimeoutMs, outputFolder, keepArtifactsMs };
 }
 
 export interface Asked extends Kept {
@@ -52,6 +55,7 @@ export function resolveCreate(
     limits: resolveSandboxLimits({ ...settings.limits, ...request.limits }),
     env: checkEnv(request.env ?? {}),
     labels: checkLabels(request.labels ?? {}),
+    description: request.description ?? "",
     sessionKey: request.sessionKey ?? null,
     snapshotId: request.snapshotId ?? null,
     inputFolder: request.inputFolder ?? null,

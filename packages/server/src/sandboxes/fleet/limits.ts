@@ -5,6 +5,7 @@ export const fleetLimits = {
   sandboxes: 1_024,
   sandboxesPerNamespace: 256,
   sessionKeyChars: 256,
+  descriptionChars: 256,
   labels: 64,
   /** Names and values of all labels together; of all variables together, since each run's spec holds them. */
   labelBytes: 16 * KiB,
