@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { openCaisson } from "../packages/server/src/app.ts";
-import { ApprovalDesk } from "../packages/server/src/approvals/desk.ts";
+import { ApprovalQueue } from "../packages/server/src/approvals/approval-queue.ts";
 import type { Journal } from "../packages/server/src/core/journal.ts";
 import { createHttpApp } from "../packages/server/src/http/http-app.ts";
 import { Keyring } from "../packages/server/src/identity/keyring.ts";
@@ -32,7 +32,7 @@ const journal: Journal = {
   newest: (namespace, count) => stored.newest(namespace, count),
 };
 const approvals = opened.use(
-  await ApprovalDesk.open({
+  await ApprovalQueue.open({
     records: store.approvals,
     journal,
     clock: systemClock,

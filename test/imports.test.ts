@@ -127,7 +127,7 @@ const PARSERS: Record<string, string> = {
   [`${source}/http/json-body.ts`]: "measured in this file",
   [`${source}/identity/port-passes.ts`]: "signed by the daemon",
   [`${source}/identity/url-signer.ts`]: "signed by the daemon",
-  [`${source}/sandboxes/fleet/checkpoint-desk.ts`]: ownStore,
+  [`${source}/sandboxes/fleet/sandbox-checkpoints.ts`]: ownStore,
   [`${source}/sandboxes/fleet/kept-seeds.ts`]: ownData,
   [`${source}/sandboxes/process-record.ts`]: ownData,
   [`${source}/store/audit/head-file.ts`]: ownData,

@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { ApprovalDesk, type DeskParts } from "../../packages/server/src/approvals/desk.ts";
+import { ApprovalQueue, type ApprovalQueueParts } from "../../packages/server/src/approvals/approval-queue.ts";
 import type { ApprovalRecords, ApprovalSettings, Question } from "../../packages/server/src/core/approval.ts";
 import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
@@ -32,9 +32,9 @@ export const usual: ApprovalSettings = { attended: true, timeoutMs: 60_000, hold
 /** Records that are slow, or fail. */
 type Wrap = (records: ApprovalRecords) => ApprovalRecords;
 
-/** A desk over a real store and journal. */
-export interface TestDesk extends AsyncDisposable {
-  desk: ApprovalDesk;
+/** An approval queue over a real store and journal. */
+export interface TestQueue extends AsyncDisposable {
+  queue: ApprovalQueue;
   store: Store;
   journal: StoredJournal;
   errors: unknown[];
@@ -43,23 +43,23 @@ export interface TestDesk extends AsyncDisposable {
   logged(): Promise<string[]>;
 }
 
-export class DeskHome implements AsyncDisposable {
+export class QueueHome implements AsyncDisposable {
   readonly path: string;
 
   private constructor(path: string) {
     this.path = path;
   }
 
-  static async make(): Promise<DeskHome> {
-    return new DeskHome(await mkdtemp("/var/tmp/caisson-approvals-"));
+  static async make(): Promise<QueueHome> {
+    return new QueueHome(await mkdtemp("/var/tmp/caisson-approvals-"));
   }
 
-  async open({ wrap, ...parts }: Partial<DeskParts> & { wrap?: Wrap } = {}): Promise<TestDesk> {
+  async open({ wrap, ...parts }: Partial<ApprovalQueueParts> & { wrap?: Wrap } = {}): Promise<TestQueue> {
     const store = await openStore({ path: join(this.path, "caisson.db") });
     const told: JournalEvent[] = [];
     const journal = await journalOf(store, (event) => told.push(event));
     const errors: unknown[] = [];
-    const desk = await ApprovalDesk.open({
+    const queue = await ApprovalQueue.open({
       records: wrap?.(store.approvals) ?? store.approvals,
       journal,
       clock: systemClock,
@@ -68,14 +68,14 @@ export class DeskHome implements AsyncDisposable {
       ...parts,
     });
     return {
-      desk,
+      queue,
       store,
       journal,
       errors,
       events: () => told,
       logged: async () => (await store.audit.search({ after: 0 })).map(({ type }) => type),
       [Symbol.asyncDispose]: async () => {
-        await desk[Symbol.asyncDispose]();
+        await queue[Symbol.asyncDispose]();
         await journal[Symbol.asyncDispose]();
         await store[Symbol.asyncDispose]();
       },

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { freePort } from "../daemon/up.ts";
 import { root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
-import { Desk, leaveDesks } from "./desk.ts";
+import { closeTerminals, ShellTerminal } from "./shell-terminal.ts";
 
 let folder: string;
 let variables: Record<string, string>;
@@ -26,7 +26,7 @@ function caisson(...args: string[]): Promise<Outcome> {
 }
 
 const sleeping = () => caisson("exec", id, "pgrep -x sleep");
-const sit = (...args: string[]) => new Desk(folder, variables, args);
+const sit = (...args: string[]) => new ShellTerminal(folder, variables, args);
 
 /** Not a shell: it says that it was interrupted, and goes on. */
 const patient = `import signal
@@ -43,7 +43,7 @@ describe("caisson shell in a sandbox of a daemon", () => {
     expect(await caisson("up", "--detach")).toMatchObject({ code: 0, stderr: "" });
     id = (await caisson("create")).stdout;
   });
-  afterEach(leaveDesks);
+  afterEach(closeTerminals);
   afterAll(async () => {
     await caisson("rm", id);
     await caisson("down");
@@ -53,39 +53,39 @@ describe("caisson shell in a sandbox of a daemon", () => {
 
   it("[CLI-01] [EXE-04] is a shell there that follows the user's terminal, with its keys, files and exit code", async () => {
     expect((await caisson("exec", id, "echo left >file")).code).toBe(0);
-    const desk = sit(id);
-    await desk.sees("$ ");
-    desk.type("stty size; cat file; echo $TERM $(id -u)\r");
-    await desk.sees("31 101\r\nleft\r\nxterm-256color 1000\r\n");
-    desk.resize(42, 111);
-    desk.type('until [ "$(stty size)" = "42 111" ]; do sleep 0.02; done; echo fol""lowed\r');
-    await desk.sees("followed\r\n");
-    desk.type("exit 7\r");
-    expect(await desk.ended).toEqual({ code: 7, raw: true, restored: true });
+    const shell = sit(id);
+    await shell.sees("$ ");
+    shell.type("stty size; cat file; echo $TERM $(id -u)\r");
+    await shell.sees("31 101\r\nleft\r\nxterm-256color 1000\r\n");
+    shell.resize(42, 111);
+    shell.type('until [ "$(stty size)" = "42 111" ]; do sleep 0.02; done; echo fol""lowed\r');
+    await shell.sees("followed\r\n");
+    shell.type("exit 7\r");
+    expect(await shell.ended).toEqual({ code: 7, raw: true, restored: true });
     expect(JSON.parse((await caisson("inspect", id, "--json")).stdout).status).toBe("running");
   });
 
   it("[CLI-01] [EXE-04] runs a command behind --, to whom Ctrl-C goes, and to nobody else", async () => {
-    const desk = sit(id, "--", "python3", "-c", patient);
-    await desk.sees("begun\r\n");
-    desk.type("\x03");
-    await desk.sees("interrupted\r\n");
-    desk.type("\r");
-    expect(await desk.ended).toEqual({ code: 9, raw: true, restored: true });
+    const shell = sit(id, "--", "python3", "-c", patient);
+    await shell.sees("begun\r\n");
+    shell.type("\x03");
+    await shell.sees("interrupted\r\n");
+    shell.type("\r");
+    expect(await shell.ended).toEqual({ code: 9, raw: true, restored: true });
   });
 
   it("[EXE-04] passes bytes as they are, from the first on", async () => {
-    const desk = sit(id, "--", "sh", "-c", "stty raw; printf 'up\\ndown'");
-    expect(await desk.ended).toMatchObject({ code: 0, restored: true });
-    expect(desk.text).toMatch(/up\ndown/);
+    const shell = sit(id, "--", "sh", "-c", "stty raw; printf 'up\\ndown'");
+    expect(await shell.ended).toMatchObject({ code: 0, restored: true });
+    expect(shell.text).toMatch(/up\ndown/);
   });
 
   it("[EXE-04] a signal to Caisson hangs up and ends what runs there, and restores the user's terminal", async () => {
-    const desk = sit(id, "--", "sh", "-c", "trap 'touch hung-up; exit' HUP; sleep 1000 & echo beg''un; wait");
-    await desk.sees("begun");
+    const shell = sit(id, "--", "sh", "-c", "trap 'touch hung-up; exit' HUP; sleep 1000 & echo beg''un; wait");
+    await shell.sees("begun");
     await vi.waitFor(async () => expect((await sleeping()).code).toBe(0), 20_000);
-    desk.signal(15);
-    expect(await desk.ended).toEqual({ code: 143, raw: true, restored: true });
+    shell.signal(15);
+    expect(await shell.ended).toEqual({ code: 143, raw: true, restored: true });
     await vi.waitFor(async () => expect((await sleeping()).code).toBe(1), 20_000);
     expect((await caisson("files", "cat", id, "hung-up")).code).toBe(0);
   });
@@ -93,12 +93,12 @@ describe("caisson shell in a sandbox of a daemon", () => {
   it.each(["is told to end", "loses the user's terminal"])(
     "[EXE-04] ends what ignores hang-ups when it %s",
     async (why) => {
-      const desk = sit(id, "--", "sh", "-c", "trap '' HUP; echo beg''un; sleep 1000");
-      await desk.sees("begun");
+      const shell = sit(id, "--", "sh", "-c", "trap '' HUP; echo beg''un; sleep 1000");
+      await shell.sees("begun");
       await vi.waitFor(async () => expect((await sleeping()).code).toBe(0), 20_000);
-      if (why === "is told to end") desk.signal(15);
-      else desk.hangUp();
-      expect([129, 141, 143]).toContain((await desk.ended).code);
+      if (why === "is told to end") shell.signal(15);
+      else shell.hangUp();
+      expect([129, 141, 143]).toContain((await shell.ended).code);
       await vi.waitFor(async () => expect((await sleeping()).code).toBe(1), 20_000);
     },
   );
@@ -107,7 +107,7 @@ describe("caisson shell in a sandbox of a daemon", () => {
     const unknown = sit("nosuchsandbox");
     expect(await unknown.ended).toEqual({ code: 2, raw: false, restored: true });
     expect(unknown.text).toContain('unknown sandbox "nosuchsandbox"');
-    const daemonless = new Desk(folder, { ...variables, CAISSON_HOME: join(folder, "none") }, ["python3"]);
+    const daemonless = new ShellTerminal(folder, { ...variables, CAISSON_HOME: join(folder, "none") }, ["python3"]);
     expect(await daemonless.ended).toMatchObject({ code: 125, raw: false });
     expect(daemonless.text).toMatch(/no daemon is running for .*[\s\S]*caisson shell -- COMMAND/);
     for (const [words, told] of [

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { engines, root } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
-import { Desk, leaveDesks } from "./desk.ts";
+import { closeTerminals, ShellTerminal } from "./shell-terminal.ts";
 
 let folder: string;
 let home: string;
@@ -12,13 +12,13 @@ beforeAll(async () => {
   folder = await mkdtemp("/var/tmp/caisson-shell-");
   home = join(folder, "home");
 });
-afterEach(leaveDesks);
+afterEach(closeTerminals);
 afterAll(async () => {
   expect(findLeaks(home)).toEqual([]);
   await rm(folder, { recursive: true });
 });
 
-const sit = (...args: string[]) => new Desk(folder, { CAISSON_HOME: home }, args);
+const sit = (...args: string[]) => new ShellTerminal(folder, { CAISSON_HOME: home }, args);
 
 /** Not a shell: one notes a signal, and forgets it when it becomes another program. */
 const sleeper = `python3 -c "import signal; signal.signal(2, signal.SIG_DFL); print('beg' + 'un', flush=True); signal.pause()"`;
@@ -26,58 +26,58 @@ const prompt = "/workspace$ ";
 
 describe.each(engines)("caisson shell (%s)", (engine) => {
   it("[EXE-04] is a shell on a terminal that follows the user's, with its keys and its exit code", async () => {
-    const desk = sit("--engine", engine);
-    await desk.sees("caisson");
-    await desk.sees(prompt);
-    desk.type("stty size; echo $TERM $(id -u) $PWD\r");
-    await desk.sees("31 101\r\nxterm-256color 1000 /workspace\r\n");
-    await desk.sees(prompt);
-    desk.resize(42, 111);
-    desk.type('until [ "$(stty size)" = "42 111" ]; do sleep 0.02; done; echo fol""lowed\r');
-    await desk.sees("followed\r\n");
-    await desk.sees(prompt);
-    desk.type(`${sleeper}\r`);
-    await desk.sees("begun\r\n");
-    desk.type("\x03");
-    await desk.sees(prompt);
-    desk.type("exit 7\r");
-    expect(await desk.ended).toEqual({ code: 7, raw: true, restored: true });
+    const shell = sit("--engine", engine);
+    await shell.sees("caisson");
+    await shell.sees(prompt);
+    shell.type("stty size; echo $TERM $(id -u) $PWD\r");
+    await shell.sees("31 101\r\nxterm-256color 1000 /workspace\r\n");
+    await shell.sees(prompt);
+    shell.resize(42, 111);
+    shell.type('until [ "$(stty size)" = "42 111" ]; do sleep 0.02; done; echo fol""lowed\r');
+    await shell.sees("followed\r\n");
+    await shell.sees(prompt);
+    shell.type(`${sleeper}\r`);
+    await shell.sees("begun\r\n");
+    shell.type("\x03");
+    await shell.sees(prompt);
+    shell.type("exit 7\r");
+    expect(await shell.ended).toEqual({ code: 7, raw: true, restored: true });
   });
 
   it("[EXE-04] a signal to Caisson ends the shell and restores the user's terminal", async () => {
-    const desk = sit("--engine", engine);
-    await desk.sees(prompt);
-    desk.signal(15);
-    expect(await desk.ended).toEqual({ code: 143, raw: true, restored: true });
+    const shell = sit("--engine", engine);
+    await shell.sees(prompt);
+    shell.signal(15);
+    expect(await shell.ended).toEqual({ code: 143, raw: true, restored: true });
   });
 });
 
 describe("caisson shell", () => {
   it("[EXE-04] ends with the user's terminal", async () => {
-    const desk = sit("--engine", "container");
-    await desk.sees(prompt);
-    desk.hangUp();
-    expect([129, 141]).toContain((await desk.ended).code); // by the signal, or by output that nobody takes
+    const shell = sit("--engine", "container");
+    await shell.sees(prompt);
+    shell.hangUp();
+    expect([129, 141]).toContain((await shell.ended).code); // by the signal, or by output that nobody takes
   });
 
   it("[EXE-04] Ctrl-Z stops a job and leaves Caisson alone; Ctrl-D ends the shell", async () => {
-    const desk = sit("--engine", "container");
-    await desk.sees(prompt);
-    desk.type(`${sleeper}\r`);
-    await desk.sees("begun\r\n");
-    desk.type("\x1a");
-    await desk.sees("Stopped");
-    await desk.sees(prompt);
-    desk.type("kill %1; wait; exec bash --norc\r");
-    await desk.sees("$ ");
-    desk.type("\x04");
-    expect(await desk.ended).toMatchObject({ code: 0, restored: true });
+    const shell = sit("--engine", "container");
+    await shell.sees(prompt);
+    shell.type(`${sleeper}\r`);
+    await shell.sees("begun\r\n");
+    shell.type("\x1a");
+    await shell.sees("Stopped");
+    await shell.sees(prompt);
+    shell.type("kill %1; wait; exec bash --norc\r");
+    await shell.sees("$ ");
+    shell.type("\x04");
+    expect(await shell.ended).toMatchObject({ code: 0, restored: true });
   });
 
   it("[EXE-04] passes bytes as they are: line feeds stay single where the program says so", async () => {
-    const desk = sit("--engine", "container", "--", "sh", "-c", "stty raw; printf 'up\\ndown'");
-    expect(await desk.ended).toMatchObject({ code: 0, restored: true });
-    expect(desk.text).toMatch(/up\ndown/);
+    const shell = sit("--engine", "container", "--", "sh", "-c", "stty raw; printf 'up\\ndown'");
+    expect(await shell.ended).toMatchObject({ code: 0, restored: true });
+    expect(shell.text).toMatch(/up\ndown/);
   });
 
   it("[EXE-04] takes limits, folders and variables as run does", async () => {
@@ -85,17 +85,17 @@ describe("caisson shell", () => {
     await writeFile(join(folder, "in/given"), "from the host");
     const script = "cat input/given; echo $WHO; echo kept >output/kept; sleep 1000";
     const words = ["--engine", "container", "--input", "in", "--output", "out", "--env", "WHO=me"];
-    const desk = sit(...words, "--timeout", "3", "--", "sh", "-c", script);
-    await desk.sees("from the hostme\r\n");
-    expect(await desk.ended).toMatchObject({ code: 124, restored: true });
-    expect(desk.text).toMatch(/ended after 3 s/);
+    const shell = sit(...words, "--timeout", "3", "--", "sh", "-c", script);
+    await shell.sees("from the hostme\r\n");
+    expect(await shell.ended).toMatchObject({ code: 124, restored: true });
+    expect(shell.text).toMatch(/ended after 3 s/);
     expect(await readFile(join(folder, "out/kept"), "utf8")).toBe("kept\n");
   });
 
   it("[EXE-04] restores the terminal when the program cannot be started", async () => {
-    const desk = sit("--engine", "container", "--", "no-such-program");
-    expect(await desk.ended).toMatchObject({ code: 2, restored: true });
-    expect(desk.text).toMatch(/no-such-program/);
+    const shell = sit("--engine", "container", "--", "no-such-program");
+    expect(await shell.ended).toMatchObject({ code: 2, restored: true });
+    expect(shell.text).toMatch(/no-such-program/);
   });
 
   it("[SBX-06] asks before it copies an input folder that holds credentials", async () => {

@@ -1,26 +1,26 @@
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { follow } from "../../packages/server/src/web/follow.ts";
-import { as, DeskHome, type TestDesk } from "../approvals/fixture.ts";
+import { as, QueueHome, type TestQueue } from "../approvals/fixture.ts";
 import { errands } from "./errands.ts";
 import { dnsHost, webHost } from "./hosts.ts";
 
 const operator = as("operator");
 
 describe("what is fetched of a name that no rule knows, where a human may be asked", () => {
-  let home: DeskHome;
-  let desk: TestDesk;
+  let home: QueueHome;
+  let queue: TestQueue;
   beforeAll(async () => {
-    home = await DeskHome.make();
-    desk = await home.open();
+    home = await QueueHome.make();
+    queue = await home.open();
   });
   afterAll(async () => {
-    await desk[Symbol.asyncDispose]();
+    await queue[Symbol.asyncDispose]();
     await home[Symbol.asyncDispose]();
   });
 
   const asked = async () => {
-    const list = await desk.desk.list(operator, { state: "pending", limit: 100 });
+    const list = await queue.queue.list(operator, { state: "pending", limit: 100 });
     return list.filter(({ subject }) => subject === "asked.example:80").map(({ id }) => id);
   };
   const question = () =>
@@ -45,7 +45,7 @@ describe("what is fetched of a name that no rule knows, where a human may be ask
     const box = await errands({
       policy: { unknown: "ask" },
       dns: dns.address,
-      approvals: desk.desk,
+      approvals: queue.queue,
       ports: { 80: host.port },
       addresses: { "8.8.8.8": "127.0.0.1" },
     });
@@ -65,11 +65,11 @@ describe("what is fetched of a name that no rule knows, where a human may be ask
     const fetched = web.fetch();
     const id = await question();
     expect(web.host.connections()).toBe(0);
-    await desk.desk.decide(operator, id, { approve: true });
+    await queue.queue.decide(operator, id, { approve: true });
     expect(await text((await fetched).body)).toBe("this is /b");
     expect(web.attempts.map(({ approvalId }) => approvalId)).toEqual([id, id]);
     const again = web.fetch();
-    await desk.desk.decide(operator, await question(), { approve: false, reason: "not twice" });
+    await queue.queue.decide(operator, await question(), { approve: false, reason: "not twice" });
     await expect(again).rejects.toMatchObject({
       code: "forbidden",
       message: expect.stringContaining("denied by a human: not twice"),
@@ -85,7 +85,7 @@ describe("what is fetched of a name that no rule knows, where a human may be ask
     const id = await question();
     stop.abort();
     await expect(fetched).rejects.toMatchObject({ code: "timeout" });
-    await desk.desk.decide(operator, id, { approve: true });
+    await queue.queue.decide(operator, id, { approve: true });
     expect(web.host.connections()).toBe(0);
   });
 });

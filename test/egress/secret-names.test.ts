@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, it } from "vitest";
 import { ValueRedactor } from "../../packages/server/src/dlp/redactor.ts";
-import { as, DeskHome } from "../approvals/fixture.ts";
+import { as, QueueHome } from "../approvals/fixture.ts";
 import { certificate } from "./certificate.ts";
 import { exchange, field } from "./field.ts";
 import { dnsHost, webHost } from "./hosts.ts";
@@ -33,8 +33,8 @@ async function socks(socket: Socket, name: string): Promise<Buffer> {
 
 describe("a host's name that holds a value of its sandbox", () => {
   it("[S95] is refused at every door, asked of nobody, and written down without the value", async () => {
-    await using home = await DeskHome.make();
-    await using desk = await home.open();
+    await using home = await QueueHome.make();
+    await using queue = await home.open();
     const folder = await mkdtemp(join(tmpdir(), "caisson-names-"));
     const redactor = new ValueRedactor();
     redactor.hide([Buffer.from(secret)]);
@@ -42,7 +42,7 @@ describe("a host's name that holds a value of its sandbox", () => {
     // Where every name is allowed, and where it would be asked about.
     for (const policy of [{ allow: [http("*.example.net", 80)] }, { unknown: "ask" } as const]) {
       const namesPath = join(folder, `names-${"allow" in policy}`);
-      await using box = await field({ policy, dns: dns.address, approvals: desk.desk, redactor, namesPath });
+      await using box = await field({ policy, dns: dns.address, approvals: queue.queue, redactor, namesPath });
       for (const host of hosts) {
         expect(await box.lookup(host)).toBe(3);
         const open = () => box.tunnels.connect(at, 3128);
@@ -63,7 +63,7 @@ describe("a host's name that holds a value of its sandbox", () => {
       expect(shows(await readFile(namesPath, "utf8").catch(() => ""))).toBe(false);
     }
     expect(dns.asked).toEqual([]);
-    expect(await desk.desk.list(as("operator"), { limit: 100 })).toEqual([]);
+    expect(await queue.queue.list(as("operator"), { limit: 100 })).toEqual([]);
     await rm(folder, { recursive: true });
   });
 

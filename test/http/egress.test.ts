@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { EgressAttempt } from "../../packages/server/src/core/egress.ts";
-import { Policies } from "../../packages/server/src/egress/policies.ts";
-import { PolicyDesk } from "../../packages/server/src/egress/policy-desk.ts";
+import { ActivePolicies } from "../../packages/server/src/egress/active-policies.ts";
+import { StoredPolicies } from "../../packages/server/src/egress/stored-policies.ts";
 import type { Api } from "./api.ts";
 import { openTestServer, type TestServer } from "./server.ts";
 
@@ -201,13 +201,13 @@ describe("egress over REST", () => {
     await put(api, policyPath, { allow: ["*.example.com"], unknown: "ask" });
     const id = await api.create({ network: { deny: ["no.example.com"] } });
     const before = (await server.caisson.policies()).policyOf(id);
-    const policies = new Policies();
+    const policies = new ActivePolicies();
     const { store, journal } = server;
     const parts = { policies, records: store.policies, journal, sandboxRules: 10 };
     const onError = (error: unknown) => expect.unreachable(String(error));
-    const desk = await PolicyDesk.open({ ...parts, onError });
+    const stored = await StoredPolicies.open({ ...parts, onError });
     expect(policies.policyOf(id)).toEqual([]);
-    desk.entered(id, "restarted");
+    stored.entered(id, "restarted");
     expect(policies.policyOf(id)).toEqual(before);
   });
 

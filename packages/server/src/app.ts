@@ -29,6 +29,7 @@ import type { RunKeeper } from "./core/run-observer.ts";
 import type { RecordOptions, RunRecord } from "./core/run-record.ts";
 import type { Adopt } from "./core/wire.ts";
 import { ValueRedactor } from "./dlp/redactor.ts";
+import type { ActivePolicies } from "./egress/active-policies.ts";
 import { admitAlone, admitSandbox, readSandboxPolicy } from "./egress/admit-sandbox.ts";
 import { EventLog } from "./egress/event-log.ts";
 import type { Gate } from "./egress/gate.ts";
@@ -37,7 +38,6 @@ import { hostWorld } from "./egress/host-world.ts";
 import type { Notice } from "./egress/inspection/credentials.ts";
 import { HostTrust } from "./egress/inspection/host-trust.ts";
 import { openPolicies, readRules } from "./egress/open-policies.ts";
-import type { Policies } from "./egress/policies.ts";
 import { proxyVariables } from "./egress/proxy-variables.ts";
 import { registryRules } from "./egress/registry-rules.ts";
 import { openRegistryWay } from "./egress/registry-way.ts";
@@ -70,7 +70,7 @@ export class Caisson implements AsyncDisposable {
   readonly #log: RunLog | undefined;
   readonly #engines: EngineSource;
   readonly #signer = new Once<Signer>();
-  readonly #policies = new Once<Policies>();
+  readonly #policies = new Once<ActivePolicies>();
   readonly #way: Omit<GatesParts, "policies">;
   readonly #sandboxes = new Set<Sandbox>();
   readonly #gates = new Map<string, Gate>();
@@ -134,7 +134,7 @@ export class Caisson implements AsyncDisposable {
   }
 
   /** What its sandboxes may reach. */
-  policies(): Promise<Policies> {
+  policies(): Promise<ActivePolicies> {
     return this.#policies.get(async () => this.#options.policies ?? openPolicies(this.#options.network));
   }
 

@@ -2,8 +2,8 @@ import type { CaissonOptions } from "./core/app-options.ts";
 import type { ImageRecord } from "./core/image-record.ts";
 import type { LayerId } from "./core/layer.ts";
 import type { RunKeeper } from "./core/run-observer.ts";
+import type { ActivePolicies } from "./egress/active-policies.ts";
 import type { GatesParts } from "./egress/gates.ts";
-import type { Policies } from "./egress/policies.ts";
 import type { World } from "./egress/reach.ts";
 
 /** Parts that a service gives to its Caisson: for the gate of each sandbox, for runs and for images. */
@@ -17,7 +17,7 @@ export interface Oversight
 
 export interface CaissonParts extends CaissonOptions {
   /** Network policies. Default: those of `network`. */
-  policies?: Policies;
+  policies?: ActivePolicies;
   /** May come later: a sandbox can be used once it is there. */
   oversight?: Oversight | Promise<Oversight>;
   /** Name servers, addresses and sockets. Default: this machine's. */

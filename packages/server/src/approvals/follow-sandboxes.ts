@@ -1,17 +1,17 @@
 import type { Journal } from "../core/journal.ts";
-import type { ApprovalDesk } from "./desk.ts";
+import type { ApprovalQueue } from "./approval-queue.ts";
 
 /** Withdraws the questions of sandboxes that are destroyed, until it is disposed of. */
 export function followSandboxes(
   journal: Pick<Journal, "read">,
-  desk: Pick<ApprovalDesk, "forget" | "askers">,
+  queue: Pick<ApprovalQueue, "forget" | "askers">,
   isThere: (sandboxId: string) => boolean,
 ): Disposable {
   const reader = journal.read({ types: ["sandbox.destroyed"] });
   const follow = async () => {
     for await (const event of reader) {
-      const gone = event.type === "events.lag" ? desk.askers().filter((id) => !isThere(id)) : [event.sandbox_id];
-      for (const id of gone) if (id !== null) await desk.forget(id);
+      const gone = event.type === "events.lag" ? queue.askers().filter((id) => !isThere(id)) : [event.sandbox_id];
+      for (const id of gone) if (id !== null) await queue.forget(id);
     }
   };
   void follow();

@@ -55,7 +55,7 @@ export async function openDoors(
   service: Service,
   { webhooks, mcpTools = ["core"], auditContent, ...parts }: DoorParts,
 ): Promise<Doors> {
-  const { caisson, journal, store, storage, approvals, vault, fleet, ports: desk } = service;
+  const { caisson, journal, store, storage, approvals, vault, fleet, ports: sharedPorts } = service;
   const { mayBePrivate, ...waits } = webhooks;
   const sender = await WebhookSender.open({
     journal,
@@ -69,7 +69,7 @@ export async function openDoors(
   const passes = new PortPasses();
   const ports = new PortServer({
     fleet,
-    desk,
+    sharedPorts,
     passes,
     keyring,
     journal,
@@ -107,7 +107,7 @@ export async function openDoors(
       ...webhookRoutes(store.webhooks, sender),
       ...runReportRoutes(service.reports),
       ...approvalRoutes(approvals, fleet),
-      ...portRoutes({ fleet, desk, passes, urlOf: (id, port) => ports.urlOf(id, port) }),
+      ...portRoutes({ fleet, sharedPorts, passes, urlOf: (id, port) => ports.urlOf(id, port) }),
       ...egressRoutes(service.policies),
       ...egressLogRoutes(store.attempts),
       ...toolRoutes(toolParts),

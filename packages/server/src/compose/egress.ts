@@ -1,13 +1,13 @@
 /** Network policies, approvals, and the log of what sandboxes try to reach. */
 import { join } from "node:path";
-import { ApprovalDesk } from "../approvals/desk.ts";
+import { ApprovalQueue } from "../approvals/approval-queue.ts";
 import type { Oversight } from "../caisson-parts.ts";
 import type { HostAccess } from "../core/host-access.ts";
+import type { ActivePolicies } from "../egress/active-policies.ts";
 import { AttemptLog } from "../egress/attempt-log.ts";
 import { holdAnswers } from "../egress/hold-answer.ts";
 import { egressLimits } from "../egress/limits.ts";
-import type { Policies } from "../egress/policies.ts";
-import { PolicyDesk } from "../egress/policy-desk.ts";
+import { StoredPolicies } from "../egress/stored-policies.ts";
 import { readyHost } from "../host-access/open-host.ts";
 import { defined } from "../lib/defined.ts";
 import { FileDownloads } from "../store/downloads.ts";
@@ -16,11 +16,11 @@ import type { Stores } from "./store.ts";
 
 export interface Egress {
   /** The policies in force. */
-  inForce: Policies;
+  inForce: ActivePolicies;
   /** Changes them. */
-  policies: PolicyDesk;
+  policies: StoredPolicies;
   attempts: AttemptLog;
-  approvals: ApprovalDesk;
+  approvals: ApprovalQueue;
   host: HostAccess;
   /** Files of registries that are kept for the next that asks; undefined where none are. */
   downloads: FileDownloads | undefined;
@@ -39,7 +39,7 @@ export async function openEgress(
   { store, journal, vault, redactors }: Below,
   { folder, policies: inForce, clock, onError, ...parts }: Parts,
 ): Promise<Egress> {
-  const policies = await PolicyDesk.open({
+  const policies = await StoredPolicies.open({
     policies: inForce,
     records: store.policies,
     journal,
@@ -55,7 +55,7 @@ export async function openEgress(
   });
   const ready = await readyHost(parts.host, store.approvals);
   const approvals = opened.use(
-    await ApprovalDesk.open({
+    await ApprovalQueue.open({
       records: store.approvals,
       journal,
       clock,

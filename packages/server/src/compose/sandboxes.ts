@@ -8,8 +8,8 @@ import { recordInside } from "../journal/record-inside.ts";
 import type { Restore } from "../sandboxes/fleet/creation.ts";
 import { SandboxFleet } from "../sandboxes/fleet/fleet.ts";
 import { RunBook } from "../sandboxes/fleet/run-book.ts";
-import { PortDesk } from "../sandboxes/port-desk.ts";
 import { RunReports } from "../sandboxes/run-reports.ts";
+import { SharedPorts } from "../sandboxes/shared-ports.ts";
 import { keptArtifactLimits } from "../sandboxes/snapshot-limits.ts";
 import { diskRoom } from "../store/disk-room.ts";
 import type { Catalogue } from "./catalogue.ts";
@@ -22,7 +22,7 @@ export interface Sandboxes {
   fleet: SandboxFleet;
   /** Finds everything about one run. */
   reports: RunReports;
-  ports: PortDesk;
+  ports: SharedPorts;
 }
 
 type Below = Pick<Stores, "store" | "journal" | "vault" | "storage"> &
@@ -61,7 +61,7 @@ export async function openSandboxes(
     }),
   );
   const namespaceOf = (id: string) => fleet.namespaceOf(id);
-  const ports = opened.use(await PortDesk.open({ records: sharedPorts, journal, fleet, onError }));
+  const ports = opened.use(await SharedPorts.open({ records: sharedPorts, journal, fleet, onError }));
   await policies.sweep();
   await vault.watch(({ namespace }) => fleet.refreshSecrets(namespace));
   recordInside({ events: caisson.events, namespaceOf, journal, onError });

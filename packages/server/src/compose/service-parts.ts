@@ -6,7 +6,7 @@ import type { FleetSettings } from "../core/fleet.ts";
 import type { CatalogueEntry } from "../core/image-spec.ts";
 import type { PackageManager, Registries } from "../core/package.ts";
 import type { RecordOptions } from "../core/run-record.ts";
-import type { Policies } from "../egress/policies.ts";
+import type { ActivePolicies } from "../egress/active-policies.ts";
 import type { OpenedHost } from "../host-access/open-host.ts";
 import type { JournalParts } from "../journal/stored-journal.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -22,11 +22,11 @@ export interface ServiceParts {
   /** Another path of the database, or a database that is being opened already. */
   opening?: Partial<Pick<StoreOptions, "path" | "client" | "signer">>;
   /** Network policies, as configured. */
-  policies: Policies;
+  policies: ActivePolicies;
   /** Retention of records of runs. Default: none are kept. */
   records?: RecordOptions | undefined;
   /** Opens what makes sandboxes. It stays its opener's. */
-  openCaisson: (given: { policies: Policies; oversight: Oversight }) => Caisson;
+  openCaisson: (given: { policies: ActivePolicies; oversight: Oversight }) => Caisson;
   /** Makes the sandboxes of the fleet. Default: the Caisson. */
   maker?: SandboxMaker;
   settings: FleetSettings;

@@ -2,16 +2,16 @@ import type { Approval, ApprovalEffect, ApprovalScope, Question } from "../core/
 import type { Destination, EgressVerdict } from "../core/egress.ts";
 import { AppError } from "../core/errors.ts";
 import type { Caller } from "../core/principal.ts";
+import type { ActivePolicies } from "./active-policies.ts";
 import type { PolicyChange } from "./change-policy.ts";
 import { decide } from "./decide.ts";
-import type { Policies } from "./policies.ts";
-import type { PolicyDesk } from "./policy-desk.ts";
 import { formatAllowRule } from "./rule-text.ts";
+import type { StoredPolicies } from "./stored-policies.ts";
 
 type Asked = Pick<Question, "namespace" | "sandboxId" | "detail">;
 
 /** An answer about a name that holds for longer is a rule of the policy: of the sandbox, or of the namespace. */
-export function holdAnswers(desk: PolicyDesk, policies: Policies): ApprovalEffect {
+export function holdAnswers(stored: StoredPolicies, policies: ActivePolicies): ApprovalEffect {
   const verdictOf = (asked: Asked): EgressVerdict => {
     const { namespace, sandboxId } = asked;
     const layers = sandboxId === null ? policies.policyIn(namespace) : policies.policyOf(sandboxId);
@@ -23,8 +23,8 @@ export function holdAnswers(desk: PolicyDesk, policies: Policies): ApprovalEffec
     by: Caller,
     what: PolicyChange,
   ): Promise<void> => {
-    if (scope === "always") await desk.changeNamespacePolicy(by, what);
-    else if (sandboxId !== null) await desk.holdInSandbox(by, sandboxId, what);
+    if (scope === "always") await stored.changeNamespacePolicy(by, what);
+    else if (sandboxId !== null) await stored.holdInSandbox(by, sandboxId, what);
     else throw new AppError("invalid", "this approval request is not for a sandbox", { hint: "use the scope always" });
   };
   return {

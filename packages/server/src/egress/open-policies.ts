@@ -1,9 +1,9 @@
 import type { AllowRule, EgressPolicy } from "../core/egress.ts";
 import type { NetworkOptions, PolicyDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
+import { ActivePolicies } from "./active-policies.ts";
 import { checkAllowRules, checkPolicy } from "./check-policy.ts";
 import { egressLimits } from "./limits.ts";
-import { Policies } from "./policies.ts";
 import { loadPublicSuffixes } from "./public-suffix.ts";
 
 /** As somebody who runs the place has it: nothing is left to agents, and every rule may be made. */
@@ -24,11 +24,11 @@ export async function openPolicies({
   dnsServers: _servers,
   caFile: _file,
   ...draft
-}: NetworkOptions = {}): Promise<Policies> {
+}: NetworkOptions = {}): Promise<ActivePolicies> {
   const configuration = await readPolicy(draft, egressLimits.namespaceRules).catch((error: unknown) => {
     if (!(error instanceof AppError)) throw error;
     const { code, message, hint } = error;
     throw new AppError(code, `allowed_domains, network.deny: ${message}`, hint === undefined ? {} : { hint });
   });
-  return new Policies({ enabled, configuration });
+  return new ActivePolicies({ enabled, configuration });
 }

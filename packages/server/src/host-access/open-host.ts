@@ -3,7 +3,7 @@ import type { HostAccess, HostHand, HostSettings } from "../core/host-access.ts"
 import { HostAnswers } from "./answers.ts";
 import { closedHost } from "./closed-host.ts";
 import { readPolicy } from "./decide.ts";
-import { HostDesk, type HostDeskParts } from "./host-desk.ts";
+import { GuardedHost, type GuardedHostParts } from "./guarded-host.ts";
 
 /** Where the operator has turned it on. */
 export interface OpenedHost {
@@ -14,13 +14,13 @@ export interface OpenedHost {
 interface ReadyHost {
   /** What answers about it do; none while it is closed. */
   effects: { host?: HostAnswers };
-  open(parts: Pick<HostDeskParts, "approvals" | "journal" | "redactors">): HostAccess;
+  open(parts: Pick<GuardedHostParts, "approvals" | "journal" | "redactors">): HostAccess;
 }
 
-/** In two steps, since answers are known before the desk that they are given at. */
+/** In two steps, since answers are known before the queue that they are given to. */
 export async function readyHost(host: OpenedHost | undefined, records: ApprovalRecords): Promise<ReadyHost> {
   if (host === undefined) return { effects: {}, open: () => closedHost };
   const policy = readPolicy(host.settings);
   const answers = await HostAnswers.open({ records, policy, namespaces: host.settings.namespaces });
-  return { effects: { host: answers }, open: (parts) => new HostDesk({ ...host, policy, answers, ...parts }) };
+  return { effects: { host: answers }, open: (parts) => new GuardedHost({ ...host, policy, answers, ...parts }) };
 }

@@ -3,7 +3,7 @@ import { egressLayers } from "../core/egress.ts";
 import type { PolicyChange } from "../egress/change-policy.ts";
 import { describeVerdict } from "../egress/explain.ts";
 import { egressLimits } from "../egress/limits.ts";
-import type { PolicyDesk } from "../egress/policy-desk.ts";
+import type { StoredPolicies } from "../egress/stored-policies.ts";
 import { defined } from "../lib/defined.ts";
 import {
   changeBody,
@@ -64,7 +64,7 @@ function toChange({ add = {}, remove = {}, unknown, bytes_per_second }: ChangeBo
   });
 }
 
-function ofNamespace(desk: PolicyDesk): Route[] {
+function ofNamespace(stored: StoredPolicies): Route[] {
   const responses = { 200: { description: "the policy in effect", schema: namespacePolicy } };
   return [
     defineRoute({
@@ -75,7 +75,7 @@ function ofNamespace(desk: PolicyDesk): Route[] {
       scope: "read",
       audit: null,
       responses,
-      handler: async ({ caller }) => ({ status: 200, json: showNamespace(desk.namespacePolicy(caller)) }),
+      handler: async ({ caller }) => ({ status: 200, json: showNamespace(stored.namespacePolicy(caller)) }),
     }),
     defineRoute({
       method: "PUT",
@@ -89,7 +89,7 @@ function ofNamespace(desk: PolicyDesk): Route[] {
       responses,
       handler: async ({ caller, body }) => ({
         status: 200,
-        json: showNamespace(await desk.setNamespacePolicy(caller, toNamespace(body))),
+        json: showNamespace(await stored.setNamespacePolicy(caller, toNamespace(body))),
       }),
     }),
     defineRoute({
@@ -104,19 +104,19 @@ function ofNamespace(desk: PolicyDesk): Route[] {
       responses,
       handler: async ({ caller, body }) => ({
         status: 200,
-        json: showNamespace(await desk.changeNamespacePolicy(caller, toChange(body))),
+        json: showNamespace(await stored.changeNamespacePolicy(caller, toChange(body))),
       }),
     }),
   ];
 }
 
-function ofOne(desk: PolicyDesk): Route[] {
+function ofOne(stored: StoredPolicies): Route[] {
   const responses = {
     200: { description: "the sandbox's own policy, and all layers in effect", schema: sandboxEgress },
   };
   const show = ({ caller, params }: Call<z.output<typeof sandboxId>, unknown, unknown>) => {
-    const { sandbox, approval } = desk.sandboxPolicies(caller, params.id);
-    const effective = showLayers(desk.layersOf(caller, params.id));
+    const { sandbox, approval } = stored.sandboxPolicies(caller, params.id);
+    const effective = showLayers(stored.layersOf(caller, params.id));
     return { status: 200, json: { policy: showPolicy(sandbox), approved: showPolicy(approval), effective } };
   };
   return [
@@ -142,7 +142,7 @@ function ofOne(desk: PolicyDesk): Route[] {
       body: policyBody,
       responses,
       handler: async (call) => {
-        await desk.setSandboxPolicy(call.caller, call.params.id, toPolicy(call.body));
+        await stored.setSandboxPolicy(call.caller, call.params.id, toPolicy(call.body));
         return show(call);
       },
     }),
@@ -157,14 +157,14 @@ function ofOne(desk: PolicyDesk): Route[] {
       body: changeBody,
       responses,
       handler: async (call) => {
-        await desk.changeSandboxPolicy(call.caller, call.params.id, toChange(call.body));
+        await stored.changeSandboxPolicy(call.caller, call.params.id, toChange(call.body));
         return show(call);
       },
     }),
   ];
 }
 
-function explainRoute(desk: PolicyDesk): Route {
+function explainRoute(stored: StoredPolicies): Route {
   return defineRoute({
     method: "GET",
     path: `${path}/explain`,
@@ -185,12 +185,12 @@ function explainRoute(desk: PolicyDesk): Route {
     problems: [404],
     responses: { 200: { description: "the decision and the rules it is based on", schema: explanation } },
     handler: async ({ caller, query: { host, port, sandbox_id } }) => {
-      const { verdict, ...rest } = desk.explain(caller, { host, port }, sandbox_id);
+      const { verdict, ...rest } = stored.explain(caller, { host, port }, sandbox_id);
       return { status: 200, json: { ...rest, ...describeVerdict(verdict) } };
     },
   });
 }
 
-export function egressRoutes(desk: PolicyDesk): Route[] {
-  return [...ofNamespace(desk), ...ofOne(desk), explainRoute(desk)];
+export function egressRoutes(stored: StoredPolicies): Route[] {
+  return [...ofNamespace(stored), ...ofOne(stored), explainRoute(stored)];
 }

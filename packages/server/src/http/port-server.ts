@@ -13,8 +13,8 @@ import { formatHead } from "../http-over/head.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import type { PortPass, PortPasses } from "../identity/port-passes.ts";
 import { randomId } from "../lib/random-id.ts";
-import type { PortDesk } from "../sandboxes/port-desk.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { SharedPorts } from "../sandboxes/shared-ports.ts";
 import { endSocket } from "./end-socket.ts";
 import { httpLimits, portLimits } from "./limits.ts";
 import { askPort, askSocket, joinSocket, type PortRequest } from "./port-forward.ts";
@@ -26,7 +26,7 @@ const tokenName = "caisson_token";
 
 export interface PortServerParts {
   fleet: Fleet<Sandbox>;
-  desk: PortDesk;
+  sharedPorts: SharedPorts;
   passes: PortPasses;
   keyring: Keyring;
   journal: Recorder;
@@ -173,8 +173,8 @@ export class PortServer {
 
   /** In whose name: of the key that gave the link, while it holds; of nobody, where anybody may come. */
   async #caller(request: IncomingMessage, place: Place): Promise<Caller> {
-    const { desk, fleet, keyring } = this.#parts;
-    const visibility = desk.visibilityOf(place.sandboxId, place.port);
+    const { sharedPorts, fleet, keyring } = this.#parts;
+    const visibility = sharedPorts.visibilityOf(place.sandboxId, place.port);
     const namespace = fleet.namespaceOf(place.sandboxId);
     if (visibility === "private" || namespace === undefined) throw refused();
     const requestId = `req_${randomId(9, "base64url")}`;

@@ -5,8 +5,8 @@ import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import { portVisibilities, type SharedPort } from "../core/port.ts";
 import type { PortPasses } from "../identity/port-passes.ts";
-import type { PortDesk } from "../sandboxes/port-desk.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { SharedPorts } from "../sandboxes/shared-ports.ts";
 import { sandboxId } from "../schemas/sandbox.ts";
 import { written } from "../schemas/written.ts";
 import { portLimits } from "./limits.ts";
@@ -49,14 +49,14 @@ export const link = z.object({ url: z.string(), expires_at: z.iso.datetime() }).
 
 export interface PortParts {
   fleet: Fleet<Sandbox>;
-  desk: PortDesk;
+  sharedPorts: SharedPorts;
   passes: PortPasses;
   /** Where a browser finds a port; null when nothing listens for browsers. */
   urlOf: (sandboxId: string, port: number) => string | null;
 }
 
 /** Ports of programs, for whoever has a key (NET-14). No cookie lets anybody in here. */
-export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
+export function portRoutes({ fleet, sharedPorts, passes, urlOf }: PortParts): Route[] {
   const show = ({ sandboxId, port, visibility }: SharedPort) => ({
     port,
     visibility,
@@ -74,7 +74,7 @@ export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
       responses: { 200: { description: "all such ports", schema: z.array(port) } },
       handler: async ({ caller, params }) => ({
         status: 200,
-        json: (await desk.list(caller, params.id)).map(show),
+        json: (await sharedPorts.list(caller, params.id)).map(show),
       }),
     }),
     defineRoute({
@@ -89,7 +89,7 @@ export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
       responses: { 200: { description: "the port as it is now shared", schema: port } },
       handler: async ({ caller, params, body }) => {
         const shared = { sandboxId: params.id, port: params.port, visibility: body.visibility };
-        await desk.set(caller, shared);
+        await sharedPorts.set(caller, shared);
         return { status: 200, json: show(shared) };
       },
     }),
@@ -109,7 +109,7 @@ export function portRoutes({ fleet, desk, passes, urlOf }: PortParts): Route[] {
         await fleet.get(caller, id);
         const url = urlOf(id, body.port);
         if (url === null) throw new AppError("unsupported", "this daemon has no address for ports in browsers");
-        if (desk.visibilityOf(id, body.port) === "private")
+        if (sharedPorts.visibilityOf(id, body.port) === "private")
           throw new AppError("conflict", `port ${body.port} is private`, {
             hint: `an operator can open it: caisson ports set ${id} ${body.port} token`,
           });

@@ -7,8 +7,8 @@ import { caissonOptions } from "../config/caisson-options.ts";
 import type { Configuration } from "../config/config.ts";
 import { AppError } from "../core/errors.ts";
 import { hasLimits, resolveSandboxLimits } from "../core/request.ts";
+import type { ActivePolicies } from "../egress/active-policies.ts";
 import { openPolicies } from "../egress/open-policies.ts";
-import type { Policies } from "../egress/policies.ts";
 import { HelperClient } from "../engines/oci/helper-client.ts";
 import type { SandboxMaker } from "../sandboxes/fleet/maker.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
@@ -31,7 +31,7 @@ export interface StdioStart extends AsyncDisposable {
   /** Removes what others like it left that died. */
   sweep(): Promise<void>;
   /** Network policies. */
-  policies: Policies;
+  policies: ActivePolicies;
   /** Gives the Caisson what the service has opened; the first sandbox waits for it at its gate. */
   oversee(oversight: Oversight): void;
 }

@@ -25,7 +25,6 @@ import { hostAlone, noEgress, noSnapshots, noTemplates } from "./absent.ts";
 import { type AskedParts, allowedWarmUp, type CheckedRequest, resolveAsked } from "./asked-template.ts";
 import { changeMember } from "./change-member.ts";
 import { checkMayStart } from "./check-may-start.ts";
-import { CheckpointDesk } from "./checkpoint-desk.ts";
 import { EngineChooser } from "./choice.ts";
 import { type CreationParts, createMember } from "./creation.ts";
 import { openShares } from "./disk-shares.ts";
@@ -43,6 +42,7 @@ import { recover } from "./recover.ts";
 import { refreshSecrets } from "./refresh-secrets.ts";
 import { Registry } from "./registry.ts";
 import { Removals } from "./removals.ts";
+import { SandboxCheckpoints } from "./sandbox-checkpoints.ts";
 import { openSavedMemory, type SavedMemory } from "./saved-memory.ts";
 import { Seeds } from "./seeds.ts";
 import { Sessions } from "./sessions.ts";
@@ -66,7 +66,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   #opening: Promise<void> = Promise.resolve();
   readonly uses = new Uses();
   readonly #timers: Timers;
-  readonly checkpoints: CheckpointDesk;
+  readonly checkpoints: SandboxCheckpoints;
   readonly #memory: SavedMemory;
   readonly #askedParts: AskedParts;
   readonly bench: TemplateBench;
@@ -135,7 +135,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       egress: parts.egress,
       onError,
     };
-    this.checkpoints = new CheckpointDesk({ creation: this.#creation, ...this.#memory });
+    this.checkpoints = new SandboxCheckpoints({ creation: this.#creation, ...this.#memory });
     this.bench = templateBench(this.#creation);
     this.#timers = new Timers({
       registry: this.#registry,

@@ -11,6 +11,7 @@ import { AppError } from "../core/errors.ts";
 import type { Facts, Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
 import { isAllowed } from "../core/scope.ts";
+import { type ActivePolicies, emptyPolicy } from "./active-policies.ts";
 import { agentRules, stillGranted } from "./agent-rules.ts";
 import { changed, type PolicyChange } from "./change-policy.ts";
 import { checkAllowRules, checkNamespacePolicy, checkPolicy } from "./check-policy.ts";
@@ -18,11 +19,10 @@ import { decide } from "./decide.ts";
 import { describeChange, type Rules } from "./describe-change.ts";
 import { type Explanation, explain } from "./explain.ts";
 import { egressLimits } from "./limits.ts";
-import { emptyPolicy, type Policies } from "./policies.ts";
 import { loadPublicSuffixes } from "./public-suffix.ts";
 
-export interface DeskParts {
-  policies: Policies;
+export interface StoredPoliciesParts {
+  policies: ActivePolicies;
   records: PolicyRecords;
   journal: Recorder;
   /** Allow rules of a sandbox's own policy. */
@@ -31,23 +31,23 @@ export interface DeskParts {
 }
 
 /** Policies of a daemon. A change is on the disk and in the log before it holds, and then holds at once. */
-export class PolicyDesk implements FleetEgress {
-  readonly #parts: DeskParts;
+export class StoredPolicies implements FleetEgress {
+  readonly #parts: StoredPoliciesParts;
   /** Of sandboxes that no fleet has named yet. */
   readonly #kept: Map<string, SandboxPolicies>;
   #changes: Promise<unknown> = Promise.resolve();
 
-  private constructor(parts: DeskParts, kept: Map<string, SandboxPolicies>) {
+  private constructor(parts: StoredPoliciesParts, kept: Map<string, SandboxPolicies>) {
     this.#parts = parts;
     this.#kept = kept;
   }
 
-  static async open(parts: DeskParts): Promise<PolicyDesk> {
+  static async open(parts: StoredPoliciesParts): Promise<StoredPolicies> {
     const { policies, records } = parts;
     await loadPublicSuffixes();
     for (const { namespace, policy } of await records.namespaces()) policies.setNamespace(namespace, policy);
     const rows = await records.sandboxes();
-    return new PolicyDesk(parts, new Map(rows.map(({ sandboxId, ...kept }) => [sandboxId, kept])));
+    return new StoredPolicies(parts, new Map(rows.map(({ sandboxId, ...kept }) => [sandboxId, kept])));
   }
 
   /** After the fleet has said which sandboxes there are: what is kept of others goes. */

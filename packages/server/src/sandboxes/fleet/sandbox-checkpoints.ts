@@ -23,7 +23,7 @@ interface CheckpointParts extends Omit<SavedMemory, "seeds"> {
 }
 
 /** Checkpoints of a fleet's sandboxes: sealed by the engine, with keys of their own that lie in the vault (S75). */
-export class CheckpointDesk implements FleetCheckpoints {
+export class SandboxCheckpoints implements FleetCheckpoints {
   readonly #parts: CheckpointParts;
   /** Being made, by namespace: they count before they are there. */
   readonly #coming = new Map<string, number>();

@@ -22,15 +22,15 @@ import { raced } from "./raced.ts";
 import { Settling } from "./settling.ts";
 import { Waiters } from "./waiters.ts";
 
-export interface DeskParts extends BookParts {
+export interface ApprovalQueueParts extends BookParts {
   settings: ApprovalSettings;
   effects?: ApprovalEffects;
   /** Told of what went wrong beside a call's own result. */
   onError: (error: unknown) => void;
 }
 
-export class ApprovalDesk implements Approvals, AsyncDisposable {
-  readonly #parts: DeskParts;
+export class ApprovalQueue implements Approvals, AsyncDisposable {
+  readonly #parts: ApprovalQueueParts;
   readonly #effects: ApprovalEffects;
   readonly #pending = new PendingQuestions();
   readonly #book: ApprovalBook;
@@ -40,7 +40,7 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   readonly #pruning: NodeJS.Timeout;
   #closed = false;
 
-  private constructor(parts: DeskParts) {
+  private constructor(parts: ApprovalQueueParts) {
     const { settings, clock, effects = {}, onError } = parts;
     const pending = this.#pending;
     const book = new ApprovalBook(parts);
@@ -62,12 +62,12 @@ export class ApprovalDesk implements Approvals, AsyncDisposable {
   }
 
   /** Whoever waited for what an earlier daemon was asked is gone. */
-  static async open(parts: DeskParts): Promise<ApprovalDesk> {
-    const desk = new ApprovalDesk(parts);
+  static async open(parts: ApprovalQueueParts): Promise<ApprovalQueue> {
+    const queue = new ApprovalQueue(parts);
     const changes = { state: "expired", reason: ended.restarted } as const;
-    for (const left of await parts.records.pending()) await desk.#book.changed(left, changes, "expired", undefined);
-    await desk.#prune();
-    return desk;
+    for (const left of await parts.records.pending()) await queue.#book.changed(left, changes, "expired", undefined);
+    await queue.#prune();
+    return queue;
   }
 
   get attended(): boolean {

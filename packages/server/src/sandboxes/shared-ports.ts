@@ -5,7 +5,7 @@ import type { PortRecords, PortVisibility, SharedPort } from "../core/port.ts";
 import type { Caller } from "../core/principal.ts";
 import { portLimits } from "../http/limits.ts";
 
-interface DeskParts {
+interface SharedPortsParts {
   records: PortRecords;
   journal: Journal;
   fleet: Pick<Fleet<unknown>, "get" | "namespaceOf">;
@@ -13,13 +13,13 @@ interface DeskParts {
 }
 
 /** Who may reach which port. What is not said is private. */
-export class PortDesk implements Disposable {
-  readonly #parts: DeskParts;
+export class SharedPorts implements Disposable {
+  readonly #parts: SharedPortsParts;
   readonly #shared = new Map<string, Map<number, PortVisibility>>();
   readonly #events: Disposable;
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(parts: DeskParts, shared: readonly SharedPort[]) {
+  private constructor(parts: SharedPortsParts, shared: readonly SharedPort[]) {
     this.#parts = parts;
     for (const port of shared) this.#note(port);
     const reader = parts.journal.read({ types: ["sandbox.destroyed"] });
@@ -33,10 +33,10 @@ export class PortDesk implements Disposable {
   }
 
   /** After the fleet knows its sandboxes: what is kept of others goes. */
-  static async open(parts: DeskParts): Promise<PortDesk> {
-    const desk = new PortDesk(parts, await parts.records.all());
-    for (const id of [...desk.#shared.keys()]) await desk.#dropGone(id);
-    return desk;
+  static async open(parts: SharedPortsParts): Promise<SharedPorts> {
+    const opened = new SharedPorts(parts, await parts.records.all());
+    for (const id of [...opened.#shared.keys()]) await opened.#dropGone(id);
+    return opened;
   }
 
   visibilityOf(sandboxId: string, port: number): PortVisibility {

@@ -6,7 +6,7 @@ import { root } from "../harness.ts";
 const open = new Set<ChildProcess>();
 
 /** Of a test that failed: the driver ends its program. */
-export function leaveDesks(): void {
+export function closeTerminals(): void {
   for (const child of open) child.stdin?.end();
   open.clear();
 }
@@ -19,7 +19,7 @@ export interface Ending {
 }
 
 /** `caisson shell` on a terminal of the host, with somebody at it. */
-export class Desk {
+export class ShellTerminal {
   readonly #child: ChildProcess;
   readonly ended: Promise<Ending>;
   #text = "";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { ActivePolicies, emptyNamespace, emptyPolicy } from "./active-policies.ts";
 import { parseAllowRule, parseDenyRule } from "./check-rule.ts";
 import { decide } from "./decide.ts";
-import { emptyNamespace, emptyPolicy, Policies } from "./policies.ts";
 import { loadPublicSuffixes } from "./public-suffix.ts";
 
 await loadPublicSuffixes();
@@ -12,20 +12,20 @@ const at = (host: string) => ({ host, port: 443 });
 describe("the policies in force", () => {
   it("[NET-01] let nothing out of a sandbox that is nobody's, and nothing at all where the network is off", () => {
     const configuration = allowing("api.example.com");
-    const on = new Policies({ configuration });
+    const on = new ActivePolicies({ configuration });
     expect(on.policyOf("box")).toEqual([]);
     on.admit("box", "team");
     expect(decide(on.policyOf("box"), at("api.example.com")).action).toBe("allow");
     on.forget("box");
     expect(on.policyOf("box")).toEqual([]);
-    const off = new Policies({ configuration, enabled: false });
+    const off = new ActivePolicies({ configuration, enabled: false });
     off.admit("box", "team", { sandbox: configuration });
     expect(decide(off.policyOf("box"), at("api.example.com")).action).toBe("deny");
     expect(() => off.open("box", "run", configuration)).toThrow("disabled");
   });
 
   it("stand in the order of their layers, and a namespace sees its own alone", () => {
-    const policies = new Policies();
+    const policies = new ActivePolicies();
     policies.setNamespace("team", { ...emptyNamespace, ...allowing("a.example.com") });
     policies.admit("box", "team", { sandbox: allowing("b.example.com"), approval: allowing("c.example.com") });
     using _run = policies.open("box", "run", allowing("d.example.com"));
@@ -39,7 +39,7 @@ describe("the policies in force", () => {
   });
 
   it("[EXE-01] of a run end with it, and of two runs each with its own", () => {
-    const policies = new Policies();
+    const policies = new ActivePolicies();
     policies.admit("box", "team");
     const asked = allowing("api.example.com");
     const first = policies.open("box", "run", asked);
@@ -52,7 +52,7 @@ describe("the policies in force", () => {
   });
 
   it("of an agent hold as far as the namespace leaves them to agents now", () => {
-    const policies = new Policies();
+    const policies = new ActivePolicies();
     const permit = { ...parseAllowRule("*.example.com"), uploadAskBytes: 5 };
     const leave = (...rules: (typeof permit)[]) =>
       policies.setNamespace("team", { ...emptyNamespace, agentsMayAllow: rules });
@@ -71,7 +71,7 @@ describe("the policies in force", () => {
   });
 
   it("[NET-10] are told to whoever watches a sandbox, at once, when something about it has changed", () => {
-    const policies = new Policies({ configuration: { ...emptyPolicy, unknown: "deny" } });
+    const policies = new ActivePolicies({ configuration: { ...emptyPolicy, unknown: "deny" } });
     const seen: string[] = [];
     const stop = policies.watch("box", () => {
       seen.push(decide(policies.policyOf("box"), at("api.example.com")).action);

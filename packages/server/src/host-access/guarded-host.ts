@@ -26,7 +26,7 @@ import { parseAllowing } from "./pattern.ts";
 import { readPieces } from "./read-pieces.ts";
 import { quoteWords, splitCommand } from "./split.ts";
 
-export interface HostDeskParts {
+export interface GuardedHostParts {
   settings: HostSettings;
   policy: ReadPolicy;
   hand: HostHand;
@@ -40,11 +40,11 @@ export interface HostDeskParts {
 const howToAsk = "request it with request_host_access; list_host_access lists the access in effect";
 const seconds = (ms: number) => `${ms / 1000} s`;
 
-export class HostDesk implements HostAccess {
-  readonly #parts: HostDeskParts;
+export class GuardedHost implements HostAccess {
+  readonly #parts: GuardedHostParts;
   readonly #questions: HostQuestions;
 
-  constructor(parts: HostDeskParts) {
+  constructor(parts: GuardedHostParts) {
     this.#parts = parts;
     this.#questions = new HostQuestions(parts.approvals);
   }

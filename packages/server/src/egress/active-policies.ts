@@ -16,7 +16,7 @@ interface Entry extends SandboxPolicies {
 }
 
 /** What holds now for each sandbox. One that is nobody's yet, and one of a place without network, may reach nothing. */
-export class Policies implements PolicySource {
+export class ActivePolicies implements PolicySource {
   readonly enabled: boolean;
   readonly #configuration: EgressPolicy;
   readonly #namespaces = new Map<string, NamespacePolicy>();
