@@ -4,10 +4,10 @@ import type { Downloads } from "../../packages/server/src/core/download.ts";
 import type { AttemptEnd, EgressAttempt, EgressPolicy, LayeredPolicy } from "../../packages/server/src/core/egress.ts";
 import type { HeaderSecrets } from "../../packages/server/src/core/secret.ts";
 import { dial, resolveAddresses } from "../../packages/server/src/egress/dialer.ts";
+import type { NameRedactor } from "../../packages/server/src/egress/firewall.ts";
 import { Gate } from "../../packages/server/src/egress/gate.ts";
 import type { Notice } from "../../packages/server/src/egress/inspection/credentials.ts";
-import { HostTrust } from "../../packages/server/src/egress/inspection/host-trust.ts";
-import type { NameRedactor } from "../../packages/server/src/egress/passage.ts";
+import { UpstreamTrust } from "../../packages/server/src/egress/inspection/upstream-trust.ts";
 import { dnsQuestion } from "./hosts.ts";
 import { LoopbackTunnels } from "./tunnels.ts";
 
@@ -50,7 +50,7 @@ export async function field(options: FieldOptions) {
     authorityPath: options.authorityPath ?? null,
     redactor: options.redactor ?? { text: (text) => text, hostName: (name) => name },
     notice: options.notice ?? (() => () => undefined),
-    trust: new HostTrust(options.caFile === undefined ? [] : [options.caFile]),
+    trust: new UpstreamTrust(options.caFile === undefined ? [] : [options.caFile]),
     ...(options.secrets === undefined ? {} : { secrets: options.secrets }),
     ...(options.downloads === undefined ? {} : { downloads: options.downloads }),
     policies: {

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { createServer as createHttp, type IncomingMessage, type RequestListener } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import type { World } from "../../packages/server/src/egress/connect.ts";
 import { dial } from "../../packages/server/src/egress/dialer.ts";
-import type { World } from "../../packages/server/src/egress/reach.ts";
 import { certificate, certificateKey } from "./certificate.ts";
 
 export interface TestHost extends AsyncDisposable {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { hostWorld } from "../../packages/server/src/egress/host-world.ts";
-import { HostTrust } from "../../packages/server/src/egress/inspection/host-trust.ts";
+import { UpstreamTrust } from "../../packages/server/src/egress/inspection/upstream-trust.ts";
 import { openRegistryWay } from "../../packages/server/src/egress/registry-way.ts";
 import { collectImage, findManifest } from "../../packages/server/src/registries/find-image.ts";
 import { readLayers } from "../../packages/server/src/registries/read-layers.ts";
@@ -56,7 +56,7 @@ export async function pull(
   text: string,
   { registries, credentials, signal = new AbortController().signal }: PullOptions,
 ): Promise<{ digest: string; manifestDigest: string | null; tree: Listing }> {
-  const way = openRegistryWay({ world: hostWorld(), trust: new HostTrust(), registries });
+  const way = openRegistryWay({ world: hostWorld(), trust: new UpstreamTrust(), registries });
   const reference = parseReference(text);
   await using staging = await Staging.open(parent);
   const stop = new AbortController();

@@ -36,7 +36,7 @@ import type { Gate } from "./egress/gate.ts";
 import { type GatesParts, openGate } from "./egress/gates.ts";
 import { hostWorld } from "./egress/host-world.ts";
 import type { Notice } from "./egress/inspection/credentials.ts";
-import { HostTrust } from "./egress/inspection/host-trust.ts";
+import { UpstreamTrust } from "./egress/inspection/upstream-trust.ts";
 import { openPolicies, readRules } from "./egress/open-policies.ts";
 import { proxyVariables } from "./egress/proxy-variables.ts";
 import { registryRules } from "./egress/registry-rules.ts";
@@ -100,7 +100,7 @@ export class Caisson implements AsyncDisposable {
     this.#way = {
       log: new EventLog((happening) => this.#events.record(happening)),
       world: options.world ?? hostWorld(options.network?.dnsServers),
-      trust: new HostTrust(options.network?.caFile === undefined ? [] : [options.network.caFile]),
+      trust: new UpstreamTrust(options.network?.caFile === undefined ? [] : [options.network.caFile]),
       clock: systemClock,
       onError: this.#onError,
     };

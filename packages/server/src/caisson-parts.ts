@@ -3,8 +3,8 @@ import type { ImageRecord } from "./core/image-record.ts";
 import type { LayerId } from "./core/layer.ts";
 import type { RunKeeper } from "./core/run-observer.ts";
 import type { ActivePolicies } from "./egress/active-policies.ts";
+import type { World } from "./egress/connect.ts";
 import type { GatesParts } from "./egress/gates.ts";
-import type { World } from "./egress/reach.ts";
 
 /** Parts that a service gives to its Caisson: for the gate of each sandbox, for runs and for images. */
 export interface Oversight

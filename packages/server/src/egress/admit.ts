@@ -1,7 +1,7 @@
 import type { Destination } from "../core/egress.ts";
+import type { AllowedDestination, Firewall } from "./firewall.ts";
 import { fitsRules } from "./http-target.ts";
 import type { Credentials, Filled } from "./inspection/credentials.ts";
-import type { Passage, Permit } from "./passage.ts";
 import type { Refusal } from "./refusal.ts";
 
 /** One request, however it came. */
@@ -15,21 +15,25 @@ export interface Asked {
 }
 
 export interface AdmitParts {
-  passage: Passage;
+  firewall: Firewall;
   credentials: Credentials;
 }
 
-export type Admitted = (Filled & { permit: Permit; refusal?: undefined }) | { refusal: Refusal };
+export type Admitted = (Filled & { allowed: AllowedDestination; refusal?: undefined }) | { refusal: Refusal };
 
 /** What a human has approved for a connection (`earlier`) holds for all of its requests. */
-export async function admit({ passage, credentials }: AdmitParts, asked: Asked, earlier?: Permit): Promise<Admitted> {
-  const judged = await passage.judge(asked.destination, earlier);
-  if (judged.permit === undefined) return judged;
-  const { permit } = judged;
+export async function admit(
+  { firewall, credentials }: AdmitParts,
+  asked: Asked,
+  earlier?: AllowedDestination,
+): Promise<Admitted> {
+  const judged = await firewall.judge(asked.destination, earlier);
+  if (judged.allowed === undefined) return judged;
+  const { allowed } = judged;
   const { method, path } = asked;
-  if (!fitsRules(permit.verdict, method, path))
-    return passage.refuse(permit, "denied", `no rule lets ${method} ${path.split("?")[0]} out`, null);
-  const filled = await credentials.fill(permit.destination.host, asked);
-  if (filled.objection !== undefined) return passage.refuse(permit, "denied", filled.objection, null);
-  return { ...filled, permit };
+  if (!fitsRules(allowed.verdict, method, path))
+    return firewall.refuse(allowed, "denied", `no rule lets ${method} ${path.split("?")[0]} out`, null);
+  const filled = await credentials.fill(allowed.destination.host, asked);
+  if (filled.objection !== undefined) return firewall.refuse(allowed, "denied", filled.objection, null);
+  return { ...filled, allowed };
 }

@@ -6,45 +6,45 @@ import { AppError, messageOf } from "../core/errors.ts";
 import { getOver } from "../http-over/get.ts";
 import { type AdmitParts, admit } from "./admit.ts";
 import { checkOutboundUrl } from "./dialer.ts";
+import type { AllowedDestination, Reading } from "./firewall.ts";
 import { gateLimits } from "./gate-limits.ts";
-import type { HostTrust } from "./inspection/host-trust.ts";
 import { openTls } from "./inspection/open-tls.ts";
-import type { Outlet } from "./outlet.ts";
-import type { Permit, Reading } from "./passage.ts";
+import type { UpstreamTrust } from "./inspection/upstream-trust.ts";
 import { errorOf } from "./refusal.ts";
+import type { UpstreamConnection } from "./upstream-connection.ts";
 
 export interface ErrandParts extends AdmitParts {
-  trust: HostTrust;
+  trust: UpstreamTrust;
 }
 
 /** By which an answer was got. */
-const permits = new WeakMap<ErrandAnswer, Permit>();
+const allowedBy = new WeakMap<ErrandAnswer, AllowedDestination>();
 
-/** Judge, ask, reach, speak: nobody but the passage decides, and nothing is dialled that it did not permit. */
+/** Judges, asks, connects and sends the request: only the firewall decides, and only what it allowed is dialled. */
 export async function runErrand(parts: ErrandParts, errand: Errand): Promise<ErrandAnswer> {
   const url = checkOutboundUrl(errand.url.href);
   const { signal } = errand;
   const fields = ["Host", url.host, ...Object.entries(errand.headers).flat(), "Connection", "close"];
   const path = `${url.pathname}${url.search}`;
   const asked = { destination: destinationOf(url), method: "GET", path, fields, isInspected: false };
-  const admitted = await unlessAborted(admit(parts, asked, errand.after && permits.get(errand.after)), signal);
+  const admitted = await unlessAborted(admit(parts, asked, errand.after && allowedBy.get(errand.after)), signal);
   if (admitted.refusal !== undefined) throw errorOf(admitted.refusal);
-  const { permit } = admitted;
-  const opened = await parts.passage.reach(permit, readingOf(url, permit));
-  if (opened.outlet === undefined) throw errorOf(opened.refusal);
-  const { outlet } = opened;
-  const abort = () => outlet.destroy(new AppError("timeout", "the request was cancelled"));
+  const { allowed } = admitted;
+  const opened = await parts.firewall.connect(allowed, readingOf(url, allowed));
+  if (opened.upstream === undefined) throw errorOf(opened.refusal);
+  const { upstream } = opened;
+  const abort = () => upstream.destroy(new AppError("timeout", "the request was cancelled"));
   signal.addEventListener("abort", abort, { once: true });
-  outlet.once("close", () => signal.removeEventListener("abort", abort));
+  upstream.once("close", () => signal.removeEventListener("abort", abort));
   if (signal.aborted) abort();
   try {
-    const connection = url.protocol === "https:" ? await secure(parts.trust, outlet, permit) : outlet;
+    const connection = url.protocol === "https:" ? await secure(parts.trust, upstream, allowed) : upstream;
     const { headBytes, answerMs } = gateLimits;
-    const answer = await getOver(connection, outlet, { path, fields, headBytes, answerMs, peer: "the host" });
-    permits.set(answer, permit);
+    const answer = await getOver(connection, upstream, { path, fields, headBytes, answerMs, peer: "the host" });
+    allowedBy.set(answer, allowed);
     return answer;
   } catch (error) {
-    throw explain(permit, outlet, error);
+    throw explain(allowed, upstream, error);
   }
 }
 
@@ -54,22 +54,26 @@ function destinationOf({ hostname, port, protocol }: URL) {
 }
 
 /** This end speaks TLS itself: it names the host, and what a rule wants looked into lies open here. */
-function readingOf({ protocol }: URL, { verdict }: Permit): Reading {
+function readingOf({ protocol }: URL, { verdict }: AllowedDestination): Reading {
   if (protocol === "http:") return "http";
   return verdict.rule.inspect === true ? "inspected" : "tls";
 }
 
-async function secure(trust: HostTrust, outlet: Outlet, { destination: { host } }: Permit): Promise<Duplex> {
+async function secure(
+  trust: UpstreamTrust,
+  upstream: UpstreamConnection,
+  { destination: { host } }: AllowedDestination,
+): Promise<Duplex> {
   if (isIP(host) !== 0) throw new AppError("unsupported", "TLS requires a host name, not an address");
   const { context } = await trust.load();
-  return openTls(outlet, host, ["http/1.1"], context);
+  return openTls(upstream, host, ["http/1.1"], context);
 }
 
-/** The passage may have cut it; that says more than a broken socket. */
-function explain({ destination }: Permit, outlet: Outlet, error: unknown): AppError {
-  const why = outlet.errored ?? error;
+/** Prefers the reason of the firewall, which may have cut the connection, over a broken socket. */
+function explain({ destination }: AllowedDestination, upstream: UpstreamConnection, error: unknown): AppError {
+  const why = upstream.errored ?? error;
   const cut = why instanceof AppError && why.code === "forbidden";
-  outlet.destroy();
+  upstream.destroy();
   if (cut) return errorOf({ kind: "denied", destination, reason: why.message, rule: null, layer: null });
   if (why instanceof AppError && why.code !== "unavailable") return why;
   return errorOf({ kind: "failed", destination, reason: messageOf(why), rule: null, layer: null });

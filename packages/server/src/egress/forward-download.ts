@@ -13,10 +13,10 @@ import { reset } from "./relay.ts";
 const lasting = /^\/[^?#]*\.(whl|tar\.gz|tgz|zip|deb)$/;
 
 /** Whether a request is for such a file, whole, by somebody whom the file is no secret to. */
-export function isDownload({ method, rawHeaders }: IncomingMessage, { target, permit, look }: Way): boolean {
+export function isDownload({ method, rawHeaders }: IncomingMessage, { target, allowed, look }: Way): boolean {
   const special = ["range", "authorization", "cookie", "content-length", "transfer-encoding"];
   return (
-    permit.verdict.rule.keepsFiles === true &&
+    allowed.verdict.rule.keepsFiles === true &&
     look === undefined &&
     method === "GET" &&
     lasting.test(target.path) &&
@@ -30,19 +30,19 @@ export async function forwardDownload(
   way: Way,
   downloads: Downloads,
 ): Promise<void> {
-  const { exit, target, permit } = way;
+  const { channel, target, allowed } = way;
   const { host, port } = target.destination;
-  const url = `${permit.verdict.rule.protocol} ${host}:${port}${target.path}`;
+  const url = `${allowed.verdict.rule.protocol} ${host}:${port}${target.path}`;
   const found = await downloads.find(url);
   if (found !== undefined) {
-    exit.done();
+    channel.done();
     response.writeHead(200, { "content-type": "application/octet-stream", "content-length": found.bytes });
     return pipeline(found.read(), response).catch(() => reset(request.socket));
   }
   try {
     await pass(response, way, (bytes) => downloads.keep(url, bytes));
   } catch (error) {
-    exit.destroy(error instanceof Error ? error : undefined);
+    channel.destroy(error instanceof Error ? error : undefined);
     if (response.headersSent) return reset(request.socket);
     const refusal = { kind: "failed", destination: target.destination, reason: messageOf(error) } as const;
     answerRefusal(request, response, { ...refusal, rule: null, layer: null });
@@ -52,7 +52,7 @@ export async function forwardDownload(
 /** Asks in words of our own: nothing that a sandbox says decides what others get. */
 async function pass(
   response: ServerResponse,
-  { exit, target }: Way,
+  { channel, target }: Way,
   keep: (bytes: number) => Promise<DownloadDraft | undefined>,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -66,9 +66,9 @@ async function pass(
     "Connection",
     "keep-alive",
   ];
-  const out = exit.request({ method: "GET", path: target.path, headers, maxHeaderSize: gateLimits.headBytes });
+  const out = channel.request({ method: "GET", path: target.path, headers, maxHeaderSize: gateLimits.headBytes });
   response.once("close", () => {
-    if (!response.writableFinished) exit.destroy(new Error("the program closed the connection"));
+    if (!response.writableFinished) channel.destroy(new Error("the program closed the connection"));
   });
   out.once("response", resolve).once("error", reject).end();
   const answer = await promise;
@@ -86,7 +86,7 @@ async function pass(
     if (!response.write(chunk)) await drained(response);
   }
   await draft?.commit();
-  exit.done();
+  channel.done();
   response.end();
 }
 

@@ -11,27 +11,27 @@ import type { Datagram, Tunnel, Tunnels } from "../core/tunnel.ts";
 import { defined } from "../lib/defined.ts";
 import { Once } from "../lib/once.ts";
 import { Asker, type Asking } from "./ask.ts";
-import { type CarryParts, carry, carryReached } from "./carry.ts";
+import type { World } from "./connect.ts";
 import { decide } from "./decide.ts";
 import { runErrand } from "./errand.ts";
+import { type AllowedDestination, Firewall, type NameRedactor } from "./firewall.ts";
+import { type ForwardParts, forwardConnected, forwardConnection } from "./forward-connection.ts";
 import { gateLimits, gatePlaces } from "./gate-limits.ts";
 import { HttpDoor } from "./http-door.ts";
 import type { Authority } from "./inspection/authority.ts";
 import { openAuthority } from "./inspection/authority-file.ts";
 import { Credentials, type Notice } from "./inspection/credentials.ts";
-import type { HostTrust } from "./inspection/host-trust.ts";
 import { Inspector } from "./inspection/inspector.ts";
 import { SandboxTrust } from "./inspection/sandbox-trust.ts";
+import type { UpstreamTrust } from "./inspection/upstream-trust.ts";
 import { Listeners } from "./listeners.ts";
 import { NameServer } from "./name-server.ts";
 import { isNameAddress, NameTable } from "./name-table.ts";
-import type { Outlet } from "./outlet.ts";
-import { type NameRedactor, Passage, type Permit } from "./passage.ts";
-import type { World } from "./reach.ts";
 import { RefusalWatches } from "./refusal-watches.ts";
 import { reset } from "./relay.ts";
 import { impliedProtocol } from "./rule-text.ts";
 import { serveSocks } from "./socks-door.ts";
+import type { UpstreamConnection } from "./upstream-connection.ts";
 
 export interface GateParts {
   sandboxId: string;
@@ -44,7 +44,7 @@ export interface GateParts {
   asking?: () => Asking | undefined;
   world: World;
   /** Whom hosts are to prove their names to, where TLS is looked into. */
-  trust: HostTrust;
+  trust: UpstreamTrust;
   /** A file that outlives its owner, for the authority of the sandbox; null keeps it in memory. */
   authorityPath: string | null;
   secrets?: HeaderSecrets;
@@ -62,11 +62,11 @@ export interface GateParts {
 export class Gate {
   readonly #parts: GateParts;
   readonly #names: NameTable;
-  readonly #passage: Passage;
+  readonly #firewall: Firewall;
   readonly #asker: Asker;
   readonly #credentials: Credentials;
   readonly #http: HttpDoor;
-  readonly #carrying: CarryParts;
+  readonly #forwarding: ForwardParts;
   readonly #authority = new Once<Authority>();
   /** What its programs are to trust. */
   readonly trust: SandboxTrust;
@@ -84,7 +84,7 @@ export class Gate {
     this.#names = names;
     const { sandboxId, policies, log, world, nowMs } = parts;
     this.#asker = new Asker(sandboxId, parts.asking ?? (() => undefined), this.#closed.signal);
-    this.#passage = new Passage({
+    this.#firewall = new Firewall({
       sandboxId,
       policies,
       asker: this.#asker,
@@ -95,32 +95,32 @@ export class Gate {
       packageHosts: parts.packageHosts ?? new Map(),
       nowMs,
     });
-    const passage = this.#passage;
+    const firewall = this.#firewall;
     const credentials = new Credentials(sandboxId, parts.secrets, parts.notice);
     this.#credentials = credentials;
     this.#http = new HttpDoor({
-      ...{ passage, credentials, alias: this.#alias, carryReached: this.#carryReached },
+      ...{ firewall, credentials, alias: this.#alias, forwardConnected: this.#forwardConnected },
       ...defined({ downloads: parts.downloads }),
     });
     const authority = () => this.#authority.get(() => openAuthority(parts.authorityPath, nowMs()));
-    const inspector = new Inspector({ passage, credentials, http: this.#http, authority, trust: parts.trust, nowMs });
+    const inspector = new Inspector({ firewall, credentials, http: this.#http, authority, trust: parts.trust, nowMs });
     this.trust = new SandboxTrust({
       tunnels: parts.tunnels,
       authority,
       host: parts.trust,
-      policy: () => passage.policy,
+      policy: () => firewall.policy,
     });
-    this.#carrying = { passage, inspector };
+    this.#forwarding = { firewall, inspector };
     this.#listeners = new Listeners(parts.tunnels, names, (tunnel) => this.#take(tunnel, this.#direct));
     this.#nameServer = new NameServer({
-      passage,
+      firewall,
       names,
       attended: () => this.#asker.attended,
-      prepare: (name) => this.#listeners.prepare(passage.policy, name),
-      exhausted: (name) => void passage.note({ host: name, port: 0 }, "the sandbox has used up its names"),
+      prepare: (name) => this.#listeners.prepare(firewall.policy, name),
+      exhausted: (name) => void firewall.note({ host: name, port: 0 }, "the sandbox has used up its names"),
     });
     this.#unwatch = policies.watch(sandboxId, () => {
-      this.#run(this.#listeners.follow(passage.policy));
+      this.#run(this.#listeners.follow(firewall.policy));
       this.#run(this.trust.placed());
     });
   }
@@ -138,7 +138,7 @@ export class Gate {
       tunnels.listen(address, dnsPort, (tunnel) => gate.#take(tunnel, (client) => gate.#nameServer.serve(client))),
       tunnels.listen(address, proxyPort, (tunnel) => gate.#take(tunnel, (client) => gate.#http.serveProxy(client))),
       tunnels.listen(address, socksPort, (tunnel) => gate.#take(tunnel, gate.#socks)),
-      gate.#listeners.follow(gate.#passage.policy),
+      gate.#listeners.follow(gate.#firewall.policy),
       gate.trust.placed(),
     ];
     for (const place of opening) gate.#run(place);
@@ -147,12 +147,12 @@ export class Gate {
 
   /** Connections to the world that are open. */
   get open(): number {
-    return this.#passage.open;
+    return this.#firewall.open;
   }
 
   /** What is fetched on behalf of its sandbox. */
   run(errand: Errand): Promise<ErrandAnswer> {
-    return runErrand({ passage: this.#passage, credentials: this.#credentials, trust: this.#parts.trust }, errand);
+    return runErrand({ firewall: this.#firewall, credentials: this.#credentials, trust: this.#parts.trust }, errand);
   }
 
   #take(tunnel: Tunnel, serve: (tunnel: Tunnel) => Promise<void> | void): void {
@@ -184,15 +184,18 @@ export class Gate {
   /** A program that has looked up a name may hand its address to a proxy. */
   readonly #alias = ({ host, port }: Destination): Destination => ({ host: this.#names.nameOf(host) ?? host, port });
 
-  readonly #carryReached = (client: Duplex, permit: Permit, outlet: Outlet): Promise<void> =>
-    carryReached(this.#carrying, client, permit, outlet);
+  readonly #forwardConnected = (
+    client: Duplex,
+    allowed: AllowedDestination,
+    upstream: UpstreamConnection,
+  ): Promise<void> => forwardConnected(this.#forwarding, client, allowed, upstream);
 
   readonly #socks = (client: Tunnel): Promise<void> =>
     serveSocks(
       {
-        passage: this.#passage,
+        firewall: this.#firewall,
         alias: this.#alias,
-        carryReached: this.#carryReached,
+        forwardConnected: this.#forwardConnected,
         serveDirect: (...direct) => this.#http.serveDirect(...direct),
       },
       client,
@@ -204,19 +207,19 @@ export class Gate {
     const host = isNameAddress(address) ? this.#names.nameOf(address) : undefined;
     if (host === undefined) return reset(client);
     const destination = { host, port };
-    const verdict = decide(this.#passage.policy, destination);
+    const verdict = decide(this.#firewall.policy, destination);
     const protocol = verdict.action === "allow" ? verdict.rule.protocol : impliedProtocol(port, false);
     if (protocol === "http") return this.#http.serveDirect(client, destination);
-    const { permit } = await this.#passage.judge(destination);
-    if (permit === undefined) return reset(client);
-    if (permit.verdict.rule.protocol === "http") return this.#http.serveDirect(client, destination, permit);
-    await carry(this.#carrying, client, permit);
+    const { allowed } = await this.#firewall.judge(destination);
+    if (allowed === undefined) return reset(client);
+    if (allowed.verdict.rule.protocol === "http") return this.#http.serveDirect(client, destination, allowed);
+    await forwardConnection(this.#forwarding, client, allowed);
   };
 
   /** Breaks off what is open; the listeners end with the sandbox, or serve its next owner. */
   close(reason: string): void {
     this.#unwatch();
     this.#closed.abort();
-    this.#passage.close(reason);
+    this.#firewall.close(reason);
   }
 }

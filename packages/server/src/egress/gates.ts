@@ -6,9 +6,9 @@ import type { HeaderSecrets } from "../core/secret.ts";
 import type { Tunnels } from "../core/tunnel.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Asking } from "./ask.ts";
+import type { World } from "./connect.ts";
 import { Gate, type GateParts } from "./gate.ts";
-import type { HostTrust } from "./inspection/host-trust.ts";
-import type { World } from "./reach.ts";
+import type { UpstreamTrust } from "./inspection/upstream-trust.ts";
 
 export interface GatesParts {
   policies: PolicySource;
@@ -16,7 +16,7 @@ export interface GatesParts {
   /** Who may be asked on behalf of a sandbox. */
   asking?: (sandboxId: string) => Asking | undefined;
   world: World;
-  trust: HostTrust;
+  trust: UpstreamTrust;
   secrets?: HeaderSecrets;
   downloads?: Downloads;
   packageHosts?: PackageHosts;

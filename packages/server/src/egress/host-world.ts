@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { AppError } from "../core/errors.ts";
 import { AddressCache } from "./address-cache.ts";
+import type { World } from "./connect.ts";
 import { checkServers, dial, resolveAddresses } from "./dialer.ts";
 import { gateLimits } from "./gate-limits.ts";
 import { addressesIn } from "./hosts-file.ts";
 import { isOwnAddress } from "./own-addresses.ts";
-import type { World } from "./reach.ts";
 
 /** The world as this machine sees it: its hosts file and its name servers, or those that are configured alone. */
 export function hostWorld(dnsServers: readonly string[] = []): World {

@@ -7,17 +7,17 @@ import type { Duplex } from "node:stream";
 import type { Downloads } from "../core/download.ts";
 import type { Destination } from "../core/egress.ts";
 import { type AdmitParts, admit } from "./admit.ts";
-import { type Exits, exitBy } from "./exit.ts";
+import { type AllowedDestination, readingOf } from "./firewall.ts";
 import { forwardDownload, isDownload } from "./forward-download.ts";
 import { gateLimits } from "./gate-limits.ts";
 import { answerRaw, answerRefusal, problemAnswer } from "./http-answer.ts";
 import { forwardRequest, forwardUpgrade, type Way } from "./http-forward.ts";
 import { directTarget, proxyTarget } from "./http-target.ts";
-import type { Outlet } from "./outlet.ts";
-import { type Permit, readingOf } from "./passage.ts";
 import { parseAuthority } from "./proxy-target.ts";
 import type { Refusal } from "./refusal.ts";
 import { reset } from "./relay.ts";
+import { channelOver, type RequestChannels } from "./request-channel.ts";
+import type { UpstreamConnection } from "./upstream-connection.ts";
 
 export interface HttpDoorParts extends AdmitParts {
   /** The name behind an address of the sandbox's own, or the destination as it is. */
@@ -25,15 +25,15 @@ export interface HttpDoorParts extends AdmitParts {
   /** Files of registries; nothing is kept unless given. */
   downloads?: Downloads;
   /** Takes over a connection by CONNECT whose destination is reached. */
-  carryReached: (client: Duplex, permit: Permit, outlet: Outlet) => Promise<void>;
+  forwardConnected: (client: Duplex, allowed: AllowedDestination, upstream: UpstreamConnection) => Promise<void>;
 }
 
 /** What is known of a connection before its first request: where it leads, unless it is the proxy's. */
 interface Connection {
   destination: Destination | null;
-  permit?: Permit;
+  allowed?: AllowedDestination;
   /** TLS was ended here; its requests share what they go out by. */
-  inspected?: Exits;
+  inspected?: RequestChannels;
   timer?: NodeJS.Timeout;
   /** Requests that have no answer yet. */
   underWay: number;
@@ -74,13 +74,13 @@ export class HttpDoor {
   }
 
   /** A connection to a name's own address. */
-  serveDirect(client: Duplex, destination: Destination, permit?: Permit): void {
-    this.#serve(client, { destination, ...(permit === undefined ? {} : { permit }), underWay: 0 });
+  serveDirect(client: Duplex, destination: Destination, allowed?: AllowedDestination): void {
+    this.#serve(client, { destination, ...(allowed === undefined ? {} : { allowed }), underWay: 0 });
   }
 
   /** What came out of TLS that was ended here. */
-  serveInspected(client: Duplex, permit: Permit, inspected: Exits): void {
-    this.#serve(client, { destination: permit.destination, permit, inspected, underWay: 0 });
+  serveInspected(client: Duplex, allowed: AllowedDestination, inspected: RequestChannels): void {
+    this.#serve(client, { destination: allowed.destination, allowed, inspected, underWay: 0 });
   }
 
   #serve(client: Duplex, connection: Connection): void {
@@ -138,45 +138,45 @@ export class HttpDoor {
 
   /** From a request to a way out for it, or to what is answered in its place. */
   async #find(request: IncomingMessage, connection: Connection): Promise<Opened> {
-    const { passage, alias } = this.#parts;
+    const { firewall, alias } = this.#parts;
     const { destination, inspected } = connection;
     if (inspected?.refusal !== undefined) return { answer: inspected.refusal };
     const isInspected = inspected !== undefined;
     const { target, problem } =
       destination === null ? proxyTarget(request) : directTarget(request, destination, isInspected ? 443 : 80);
     if (target === undefined) {
-      if (destination !== null) await passage.note(destination, problem);
+      if (destination !== null) await firewall.note(destination, problem);
       return { answer: problem };
     }
     const { method = "", rawHeaders: fields } = request;
     const asked = { destination: alias(target.destination), method, path: target.path, fields, isInspected };
-    const admitted = await admit(this.#parts, asked, connection.permit);
+    const admitted = await admit(this.#parts, asked, connection.allowed);
     if (admitted.refusal !== undefined) return { answer: admitted.refusal };
-    connection.permit = admitted.permit;
-    if (inspected !== undefined) return { ...admitted, target, exit: inspected.next() };
-    const opened = await passage.reach(admitted.permit, "http");
-    return opened.outlet === undefined
+    connection.allowed = admitted.allowed;
+    if (inspected !== undefined) return { ...admitted, target, channel: inspected.next() };
+    const opened = await firewall.connect(admitted.allowed, "http");
+    return opened.upstream === undefined
       ? { answer: opened.refusal }
-      : { ...admitted, target, exit: exitBy(opened.outlet) };
+      : { ...admitted, target, channel: channelOver(opened.upstream) };
   }
 
   async #connect(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     const connection = this.#connectionOf(client);
     if (head.length > 0) client.unshift(head);
-    const { passage, alias, carryReached } = this.#parts;
+    const { firewall, alias, forwardConnected } = this.#parts;
     const asked = connection.destination === null ? parseAuthority(request.url ?? "") : undefined;
     if (asked === undefined) return answerRaw(client, problemAnswer(400, "CONNECT takes host:port, at the proxy"));
-    const judged = await passage.judge(alias(asked), connection.permit);
-    if (judged.permit === undefined) return answerRaw(client, judged.refusal);
-    const { permit } = judged;
-    if (permit.verdict.rule.protocol === "http") {
+    const judged = await firewall.judge(alias(asked), connection.allowed);
+    if (judged.allowed === undefined) return answerRaw(client, judged.refusal);
+    const { allowed } = judged;
+    if (allowed.verdict.rule.protocol === "http") {
       client.write(established);
-      return this.serveDirect(client, permit.destination, permit);
+      return this.serveDirect(client, allowed.destination, allowed);
     }
-    const opened = await passage.reach(permit, readingOf(permit.verdict.rule));
-    if (opened.outlet === undefined) return answerRaw(client, opened.refusal);
+    const opened = await firewall.connect(allowed, readingOf(allowed.verdict.rule));
+    if (opened.upstream === undefined) return answerRaw(client, opened.refusal);
     client.write(established);
-    return carryReached(client, permit, opened.outlet);
+    return forwardConnected(client, allowed, opened.upstream);
   }
 }
 

@@ -5,29 +5,29 @@ import { upgradeFields } from "../http-over/ask.ts";
 import { forwardable, requestFraming, valuesOf } from "../http-over/fields.ts";
 import { formatHead } from "../http-over/head.ts";
 import { codedRefusal, isCoded } from "./coded-answer.ts";
-import type { Exit } from "./exit.ts";
+import type { AllowedDestination } from "./firewall.ts";
 import { gateLimits } from "./gate-limits.ts";
 import { answerRaw, answerRefusal } from "./http-answer.ts";
 import type { HttpTarget } from "./http-target.ts";
 import type { Filled } from "./inspection/credentials.ts";
-import type { Permit } from "./passage.ts";
 import type { Refusal } from "./refusal.ts";
 import { join, reset } from "./relay.ts";
+import type { RequestChannel } from "./request-channel.ts";
 
 /** Where a request goes, and with which fields. */
 export interface Way extends Pick<Filled, "fields" | "mask" | "look"> {
   target: HttpTarget;
-  exit: Exit;
-  permit: Permit;
+  channel: RequestChannel;
+  allowed: AllowedDestination;
 }
 
 function send(
   { method = "GET" }: IncomingMessage,
-  { target, exit, fields }: Way,
+  { target, channel, fields }: Way,
   own: readonly string[],
   leaveOut: readonly string[] = [],
 ): ClientRequest {
-  return exit.request({
+  return channel.request({
     method,
     path: target.path,
     headers: ["Host", target.authority, ...forwardable(fields, ["host", "expect", ...leaveOut]), ...own],
@@ -60,16 +60,16 @@ function isRepeatable({ method = "", rawHeaders }: IncomingMessage): boolean {
 }
 
 export function forwardRequest(request: IncomingMessage, response: ServerResponse, way: Way): void {
-  const { exit } = way;
+  const { channel } = way;
   const fail = (error: unknown) => {
-    exit.destroy(error instanceof Error ? error : undefined);
+    channel.destroy(error instanceof Error ? error : undefined);
     if (response.headersSent) reset(request.socket);
-    else answerRefusal(request, response, broken(way, exit.errored ?? error));
+    else answerRefusal(request, response, broken(way, channel.errored ?? error));
   };
   response.once("close", () => {
-    if (!response.writableFinished) exit.destroy(new AppError("unavailable", "the program closed the connection"));
+    if (!response.writableFinished) channel.destroy(new AppError("unavailable", "the program closed the connection"));
   });
-  if (response.destroyed) return exit.destroy();
+  if (response.destroyed) return channel.destroy();
   request.on("error", fail);
   const attempt = (isFirst: boolean) => {
     const out = send(request, way, requestFraming(request.method ?? "", request.rawHeaders));
@@ -83,10 +83,10 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
       if (isHidden(request.method, answer, way)) {
         answerRefusal(request, response, codedRefusal(way.target.destination));
         drop(out, answer);
-        return exit.destroy();
+        return channel.destroy();
       }
       answer.on("error", fail);
-      answer.once("end", () => exit.done());
+      answer.once("end", () => channel.done());
       try {
         const [words = "", ...fields] = way.mask([answer.statusMessage ?? "", ...forwardable(answer.rawHeaders)]);
         response.writeHead(answer.statusCode ?? 502, words, fields);
@@ -108,13 +108,15 @@ function drop(out: ClientRequest, answer: IncomingMessage): void {
 
 /** A WebSocket: bytes pass unread once the server has agreed to it, and not before. */
 export function forwardUpgrade(request: IncomingMessage, client: Duplex, way: Way): void {
-  const { exit, mask } = way;
+  const { channel, mask } = way;
   // No body goes with it: a length would have the server take the next request for one.
   const out = send(request, way, upgradeFields, ["content-length"]);
-  client.once("close", () => exit.destroy());
-  out.on("error", (error) => (client.writable ? answerRaw(client, broken(way, exit.errored ?? error)) : reset(client)));
+  client.once("close", () => channel.destroy());
+  out.on("error", (error) =>
+    client.writable ? answerRaw(client, broken(way, channel.errored ?? error)) : reset(client),
+  );
   const refuse = () => {
-    exit.destroy();
+    channel.destroy();
     answerRaw(client, codedRefusal(way.target.destination));
   };
   out.on("upgrade", (answer, socket: Duplex, head) => {
@@ -137,7 +139,7 @@ export function forwardUpgrade(request: IncomingMessage, client: Duplex, way: Wa
     client.write(formatHead(answer.statusCode ?? 502, words, [...fields, "Connection", "close"]));
     lookAt(answer, way);
     answer.pipe(client);
-    answer.once("end", () => exit.done());
+    answer.once("end", () => channel.done());
     client.resume();
   });
   out.end();

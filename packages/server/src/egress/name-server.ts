@@ -2,14 +2,14 @@
 import type { Duplex } from "node:stream";
 import { decideName } from "./decide.ts";
 import { type DnsQuery, dnsCodes, dnsTypes, formatAnswer, formatMistake, parseQuery } from "./dns-message.ts";
+import type { Firewall } from "./firewall.ts";
 import { gateLimits } from "./gate-limits.ts";
 import type { NameTable } from "./name-table.ts";
-import type { Passage } from "./passage.ts";
 import { readUntil } from "./read-until.ts";
 import { reset } from "./relay.ts";
 
 export interface NameServerParts {
-  passage: Passage;
+  firewall: Firewall;
   names: NameTable;
   /** Whether a name that would have to be asked for can be. */
   attended: () => boolean;
@@ -38,11 +38,11 @@ export class NameServer {
     if ("code" in query) return formatMistake(query);
     const { name, type } = query;
     if (name === "localhost" || name.endsWith(".localhost")) return formatAnswer(query, dnsCodes.ok, own(type));
-    if (this.#parts.passage.secretIn(name)) {
+    if (this.#parts.firewall.secretIn(name)) {
       this.#tellRefusal(name, "it holds a secret");
       return formatAnswer(query, dnsCodes.noSuchName);
     }
-    const verdict = decideName(this.#parts.passage.policy, name);
+    const verdict = decideName(this.#parts.firewall.policy, name);
     if (verdict.action === "allow" || (verdict.action === "ask" && this.#parts.attended())) return this.#tell(query);
     this.#tellRefusal(name, verdict.action === "deny" ? verdict.reason : "nobody is there to be asked");
     return formatAnswer(query, dnsCodes.noSuchName);
@@ -67,10 +67,10 @@ export class NameServer {
     const now = performance.now();
     const destination = { host: name, port: 0 };
     if (now - (this.#told.get(name) ?? Number.NEGATIVE_INFINITY) < gateLimits.lookupLogMs)
-      return this.#parts.passage.noteAgain(destination, reason);
+      return this.#parts.firewall.noteAgain(destination, reason);
     if (this.#told.size >= gateLimits.lookupLogNames) this.#told.clear();
     this.#told.set(name, now);
-    void this.#parts.passage.note(destination, reason);
+    void this.#parts.firewall.note(destination, reason);
   }
 
   /** RFC 7766: each message after its length. */

@@ -2,8 +2,8 @@ import { isIP } from "node:net";
 import type { AllowRule } from "../core/egress.ts";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { checkAllowRule } from "./check-rule.ts";
+import type { World } from "./connect.ts";
 import { egressLimits } from "./limits.ts";
-import type { World } from "./reach.ts";
 
 /**
  * Rules for hosts that this machine's own configuration names: they may lead wherever they lead from here now, private

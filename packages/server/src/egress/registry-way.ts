@@ -7,21 +7,21 @@ import type { RegistryRequest, RegistryWay } from "../core/registry-way.ts";
 import { getOver } from "../http-over/get.ts";
 import { registryLimits } from "../registries/limits.ts";
 import { isBlockedAddress } from "./blocked-ranges.ts";
+import type { World } from "./connect.ts";
 import { checkOutboundUrl } from "./dialer.ts";
-import type { HostTrust } from "./inspection/host-trust.ts";
 import { openTls } from "./inspection/open-tls.ts";
-import { Outlet } from "./outlet.ts";
-import type { World } from "./reach.ts";
+import type { UpstreamTrust } from "./inspection/upstream-trust.ts";
 import { readRegistry } from "./read-registry.ts";
+import { UpstreamConnection } from "./upstream-connection.ts";
 
 export interface RegistryWayParts {
   world: World;
-  trust: HostTrust;
+  trust: UpstreamTrust;
   /** Registries of this machine and its networks: `registry.example.com`, or `http://127.0.0.1:5000` for one without TLS. */
   registries: readonly string[];
 }
 
-const noToll = { up: () => undefined, down: () => undefined };
+const noThrottle = { up: () => undefined, down: () => undefined };
 
 export function openRegistryWay({ world, trust, registries }: RegistryWayParts): RegistryWay {
   const known = new Map(registries.map(readRegistry).map(({ authority, scheme }) => [authority, scheme]));
@@ -36,8 +36,8 @@ export function openRegistryWay({ world, trust, registries }: RegistryWayParts):
         throw new AppError("forbidden", `cannot connect to ${url.host} without TLS`, {
           hint: `an operator can allow it: images.registries: http://${url.host}`,
         });
-      const outlet = await reachPlace(world, url, isKnown, request.signal);
-      return speak(trust, outlet, url, request);
+      const upstream = await reachPlace(world, url, isKnown, request.signal);
+      return speak(trust, upstream, url, request);
     },
   };
 }
@@ -47,7 +47,7 @@ function withPort(authority: string, scheme: "http" | "https"): string {
 }
 
 /** One bad address among several refuses the name. */
-async function reachPlace(world: World, url: URL, isKnown: boolean, signal: AbortSignal): Promise<Outlet> {
+async function reachPlace(world: World, url: URL, isKnown: boolean, signal: AbortSignal): Promise<UpstreamConnection> {
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const addresses = isIP(host) === 0 ? await world.resolve(host) : [host];
   const bad = (address: string) => isBlockedAddress(address) || world.isOwnAddress(address);
@@ -60,7 +60,7 @@ async function reachPlace(world: World, url: URL, isKnown: boolean, signal: Abor
     try {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(registryLimits.connectMs)]);
       const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
-      return new Outlet(await world.dial(address, port, limited), noToll);
+      return new UpstreamConnection(await world.dial(address, port, limited), noThrottle);
     } catch (error) {
       why = error;
     }
@@ -68,31 +68,36 @@ async function reachPlace(world: World, url: URL, isKnown: boolean, signal: Abor
   throw unreachable(url, why);
 }
 
-async function speak(trust: HostTrust, outlet: Outlet, url: URL, request: RegistryRequest): Promise<ErrandAnswer> {
+async function speak(
+  trust: UpstreamTrust,
+  upstream: UpstreamConnection,
+  url: URL,
+  request: RegistryRequest,
+): Promise<ErrandAnswer> {
   const { signal, headers } = request;
-  const abort = () => outlet.destroy(new AppError("timeout", "the request was cancelled"));
+  const abort = () => upstream.destroy(new AppError("timeout", "the request was cancelled"));
   signal.addEventListener("abort", abort, { once: true });
-  outlet.once("close", () => signal.removeEventListener("abort", abort));
-  outlet.on("error", () => undefined); // whoever reads the answer hears of it
+  upstream.once("close", () => signal.removeEventListener("abort", abort));
+  upstream.on("error", () => undefined); // whoever reads the answer hears of it
   if (signal.aborted) abort();
   try {
-    const connection = url.protocol === "https:" ? await secure(trust, outlet, url.hostname) : outlet;
+    const connection = url.protocol === "https:" ? await secure(trust, upstream, url.hostname) : upstream;
     const path = `${url.pathname}${url.search}`;
     const fields = ["Host", url.host, ...Object.entries(headers).flat(), "Connection", "close"];
     const { headBytes, answerMs } = registryLimits;
-    return await getOver(connection, outlet, { path, fields, headBytes, answerMs, peer: "the registry" });
+    return await getOver(connection, upstream, { path, fields, headBytes, answerMs, peer: "the registry" });
   } catch (error) {
-    const cause = outlet.errored ?? error;
-    outlet.destroy();
+    const cause = upstream.errored ?? error;
+    upstream.destroy();
     throw cause instanceof AppError ? cause : unreachable(url, cause);
   }
 }
 
-async function secure(trust: HostTrust, outlet: Outlet, host: string): Promise<Duplex> {
+async function secure(trust: UpstreamTrust, upstream: UpstreamConnection, host: string): Promise<Duplex> {
   if (isIP(host.replace(/^\[|\]$/g, "")) !== 0)
     throw new AppError("unsupported", "TLS requires a host name, not an address");
   const { context } = await trust.load();
-  return openTls(outlet, host, ["http/1.1"], context);
+  return openTls(upstream, host, ["http/1.1"], context);
 }
 
 function unreachable(url: URL, error: unknown): AppError {

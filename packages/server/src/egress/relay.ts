@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { AppError } from "../core/errors.ts";
 import type { StraightTunnel } from "../core/tunnel.ts";
-import { Outlet } from "./outlet.ts";
+import { UpstreamConnection } from "./upstream-connection.ts";
 
 /** Ends a program's connection so that it sees a reset. */
 export function reset(client: Duplex): void {
@@ -11,20 +11,20 @@ export function reset(client: Duplex): void {
 }
 
 /** Both ways at once, each at the pace of who reads. One direction may end before the other; a break of one side breaks the other. */
-export function join(client: Duplex, outlet: Duplex): void {
+export function join(client: Duplex, upstream: Duplex): void {
   client.on("error", () => undefined);
   client.once("close", () => {
     if (!client.readableEnded || !client.writableFinished)
-      outlet.destroy(new AppError("unavailable", "the program closed the connection"));
+      upstream.destroy(new AppError("unavailable", "the program closed the connection"));
   });
-  outlet.once("close", () => {
-    if (!outlet.readableEnded || !outlet.writableFinished) reset(client);
+  upstream.once("close", () => {
+    if (!upstream.readableEnded || !upstream.writableFinished) reset(client);
   });
-  if (client.destroyed) return void outlet.destroy();
-  if (outlet.destroyed) return reset(client);
-  if (isStraight(client) && outlet instanceof Outlet) outlet.joinStraight(client);
-  client.pipe(outlet);
-  outlet.pipe(client);
+  if (client.destroyed) return void upstream.destroy();
+  if (upstream.destroyed) return reset(client);
+  if (isStraight(client) && upstream instanceof UpstreamConnection) upstream.joinStraight(client);
+  client.pipe(upstream);
+  upstream.pipe(client);
 }
 
 function isStraight(client: Duplex): client is StraightTunnel {

@@ -1,7 +1,7 @@
 /** Puts values in the place of what stands for them in a sandbox, in requests to the hosts they are bound to (NET-12, S56). */
 import { type HeaderPlaceholder, type HeaderSecrets, placeholderPattern } from "../../core/secret.ts";
 
-export interface Carrying {
+export interface OutgoingRequest {
   path: string;
   /** Names and values in turn. */
   fields: readonly string[];
@@ -35,7 +35,7 @@ export class Credentials {
     this.#notice = notice;
   }
 
-  async fill(host: string, { path, fields, isInspected }: Carrying): Promise<Filled | { objection: string }> {
+  async fill(host: string, { path, fields, isInspected }: OutgoingRequest): Promise<Filled | { objection: string }> {
     const inFields = fields.some((text) => find(text).length > 0);
     const inPath = find(path).length > 0;
     if (this.#secrets === undefined || !(inFields || inPath)) return { fields, mask: (answer) => [...answer] };

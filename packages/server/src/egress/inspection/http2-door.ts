@@ -12,18 +12,20 @@ import type { TLSSocket } from "node:tls";
 import { AppError, messageOf } from "../../core/errors.ts";
 import { type AdmitParts, admit } from "../admit.ts";
 import { http2Over } from "../dialer.ts";
+import type { AllowedDestination } from "../firewall.ts";
 import { gateLimits, inspectionLimits } from "../gate-limits.ts";
 import { problemAnswer } from "../http-answer.ts";
-import type { Outlet } from "../outlet.ts";
-import type { Permit } from "../passage.ts";
 import { parseAuthority } from "../proxy-target.ts";
 import { readHost } from "../read-host.ts";
 import type { Refusal } from "../refusal.ts";
 import { reset } from "../relay.ts";
+import type { UpstreamConnection } from "../upstream-connection.ts";
 import { fieldsOf, headersOf } from "./http2-fields.ts";
 import { answerStream, forwardStream } from "./http2-forward.ts";
 
-export type Host = { socket: TLSSocket; outlet: Outlet; refusal?: undefined } | { refusal: Refusal };
+export type UpstreamTls =
+  | { socket: TLSSocket; upstream: UpstreamConnection; refusal?: undefined }
+  | { refusal: Refusal };
 
 const { NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
 const bounds = {
@@ -37,14 +39,14 @@ const bounds = {
   },
 };
 
-export function serveHttp2(parts: AdmitParts, client: TLSSocket, permit: Permit, host: Host): void {
+export function serveHttp2(parts: AdmitParts, client: TLSSocket, allowed: AllowedDestination, host: UpstreamTls): void {
   const near = performServerHandshake(client, bounds);
-  const far = host.refusal === undefined ? reachHost(near, client, permit, host) : undefined;
+  const far = host.refusal === undefined ? reachHost(near, client, allowed, host) : undefined;
   const connection = {
-    permit,
+    allowed,
     far,
     refusal: host.refusal,
-    outlet: host.refusal === undefined ? host.outlet : undefined,
+    upstream: host.refusal === undefined ? host.upstream : undefined,
   };
   let open = 0;
   let requests = 0;
@@ -62,18 +64,18 @@ export function serveHttp2(parts: AdmitParts, client: TLSSocket, permit: Permit,
 }
 
 interface Connection {
-  permit: Permit;
+  allowed: AllowedDestination;
   far: ClientHttp2Session | undefined;
   refusal: Refusal | undefined;
-  outlet: Outlet | undefined;
+  upstream: UpstreamConnection | undefined;
 }
 
 /** Whatever ends one of the two ends the other: streams that are open may end by themselves, new ones find nobody. */
 function reachHost(
   near: ServerHttp2Session,
   client: TLSSocket,
-  { destination }: Permit,
-  { socket, outlet }: { socket: TLSSocket; outlet: Outlet },
+  { destination }: AllowedDestination,
+  { socket, upstream }: { socket: TLSSocket; upstream: UpstreamConnection },
 ): ClientHttp2Session {
   const far = http2Over(socket, `https://${destination.host}:${destination.port}`, bounds);
   far.once("connect", () => far.setLocalWindowSize(inspectionLimits.windowBytes));
@@ -83,9 +85,9 @@ function reachHost(
     near.close();
   });
   far.on("close", () => near.close());
-  near.on("close", () => outlet.destroy());
-  outlet.once("close", () => {
-    if (outlet.errored !== null) reset(client);
+  near.on("close", () => upstream.destroy());
+  upstream.once("close", () => {
+    if (upstream.errored !== null) reset(client);
   });
   return far;
 }
@@ -96,16 +98,16 @@ async function serveStream(
   headers: IncomingHttpHeaders,
   connection: Connection,
 ): Promise<void> {
-  const { far, refusal, outlet } = connection;
-  const { destination } = connection.permit;
+  const { far, refusal, upstream } = connection;
+  const { destination } = connection.allowed;
   if (refusal !== undefined) return answerStream(stream, refusal);
   const read = readRequest(headers, destination);
   if ("problem" in read) {
-    await parts.passage.note(destination, read.problem);
+    await parts.firewall.note(destination, read.problem);
     return answerStream(stream, problemAnswer(400, read.problem));
   }
   const asked = { destination, ...read, fields: fieldsOf(headers), isInspected: true };
-  const admitted = await admit(parts, asked, connection.permit);
+  const admitted = await admit(parts, asked, connection.allowed);
   if (admitted.refusal !== undefined) return answerStream(stream, admitted.refusal);
   if (stream.destroyed) return;
   if (far === undefined || far.closed || far.destroyed) return stream.close(NGHTTP2_REFUSED_STREAM);
@@ -121,7 +123,7 @@ async function serveStream(
     (_text, index) => index % 2 === 0 && !asked.fields.includes(admitted.fields[index + 1] ?? ""),
   );
   forwardStream(stream, far, { ...out, [sensitiveHeaders]: changed }, admitted, (error) => {
-    const cause = outlet?.errored ?? error;
+    const cause = upstream?.errored ?? error;
     const kind = cause instanceof AppError && cause.code === "forbidden" ? "denied" : "failed";
     return { kind, destination, reason: messageOf(cause), rule: null, layer: null };
   });
@@ -130,7 +132,7 @@ async function serveStream(
 type Read = { method: string; path: string; authority: string } | { problem: string };
 
 /** `:authority`, and Host where there is one, must be the name of the connection; else it is another host's request. */
-function readRequest(headers: IncomingHttpHeaders, destination: Permit["destination"]): Read {
+function readRequest(headers: IncomingHttpHeaders, destination: AllowedDestination["destination"]): Read {
   const { ":method": method = "", ":path": path = "", ":scheme": scheme, ":authority": named, host } = headers;
   if (method === "CONNECT" || headers[":protocol"] !== undefined) return { problem: "CONNECT goes to the proxy" };
   if (scheme !== "https") return { problem: "the scheme is not https" };
@@ -142,7 +144,7 @@ function readRequest(headers: IncomingHttpHeaders, destination: Permit["destinat
   return { method, path, authority: said[0] ?? destination.host };
 }
 
-function isSame(authority: string, { host, port }: Permit["destination"]): boolean {
+function isSame(authority: string, { host, port }: AllowedDestination["destination"]): boolean {
   const said = parseAuthority(authority, 443);
   const read = readHost(said?.host ?? "");
   return "host" in read && read.host === host && said !== undefined && (said.port === port || said.port === 443);

@@ -7,7 +7,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import { codedRefusal, isCoded } from "../coded-answer.ts";
-import type { Permit } from "../passage.ts";
+import type { AllowedDestination } from "../firewall.ts";
 import { formatRefusal, type Refusal, type RefusalAnswer } from "../refusal.ts";
 import type { Filled } from "./credentials.ts";
 import { fieldsOf, headersOf } from "./http2-fields.ts";
@@ -28,7 +28,7 @@ export function forwardStream(
   stream: ServerHttp2Stream,
   far: ClientHttp2Session,
   headers: OutgoingHttpHeaders,
-  { mask, look, permit }: Pick<Filled, "mask" | "look"> & { permit: Permit },
+  { mask, look, allowed }: Pick<Filled, "mask" | "look"> & { allowed: AllowedDestination },
   broken: (error: unknown) => Refusal,
 ): void {
   const hasBody = !stream.endAfterHeaders;
@@ -56,7 +56,7 @@ export function forwardStream(
     if (stream.destroyed) return;
     const isWhole = out.endAfterHeaders;
     if (look !== undefined && !isWhole && isCoded(fieldsOf(answer))) {
-      answerStream(stream, codedRefusal(permit.destination));
+      answerStream(stream, codedRefusal(allowed.destination));
       return out.close(NGHTTP2_CANCEL);
     }
     attempt([stream, out], () => {

@@ -4,20 +4,20 @@ import type { TLSSocket } from "node:tls";
 import { AppError, messageOf } from "../../core/errors.ts";
 import { Turn } from "../../lib/turn.ts";
 import type { AdmitParts } from "../admit.ts";
+import type { AllowedDestination, Connected } from "../firewall.ts";
 import type { HttpDoor } from "../http-door.ts";
-import type { Opened, Permit } from "../passage.ts";
 import { reset } from "../relay.ts";
 import type { Authority } from "./authority.ts";
 import { endTls } from "./end-tls.ts";
-import { HostAgent } from "./host-agent.ts";
-import type { HostTrust } from "./host-trust.ts";
-import { type Host, serveHttp2 } from "./http2-door.ts";
+import { serveHttp2, type UpstreamTls } from "./http2-door.ts";
 import { openTls } from "./open-tls.ts";
+import { UpstreamAgent } from "./upstream-agent.ts";
+import type { UpstreamTrust } from "./upstream-trust.ts";
 
 export interface InspectorParts extends AdmitParts {
   http: HttpDoor;
   authority: () => Promise<Authority>;
-  trust: HostTrust;
+  trust: UpstreamTrust;
   nowMs: () => number;
 }
 
@@ -32,57 +32,66 @@ export class Inspector {
   }
 
   /** Takes over a connection whose hello was read, and what was reached for it: what failed can be told inside its TLS. */
-  async inspect(client: Duplex, permit: Permit, offered: readonly string[], opened: Opened): Promise<void> {
-    const { host } = permit.destination;
+  async inspect(
+    client: Duplex,
+    allowed: AllowedDestination,
+    offered: readonly string[],
+    opened: Connected,
+  ): Promise<void> {
+    const { host } = allowed.destination;
     const offers = offered.length === 0 ? [http1] : spoken.filter((protocol) => offered.includes(protocol));
     if (offers.length === 0) {
-      opened.outlet?.refuse("its ClientHello offers no HTTP, which alone can be looked into");
+      opened.upstream?.refuse("its ClientHello offers no HTTP, which alone can be looked into");
       return reset(client);
     }
-    const reached = await this.#greet(permit, offers, opened);
+    const reached = await this.#greet(allowed, offers, opened);
     const protocol = reached.refusal === undefined ? protocolOf(reached.socket) : (offers.at(-1) ?? http1);
     const authority = await this.#parts.authority();
     const program = await endTls(client, { host, protocol, authority, nowMs: this.#parts.nowMs() });
     if (program === undefined) {
       const reason = "the program ended its TLS; it may not trust the authority of its sandbox";
-      if (reached.refusal === undefined) reached.outlet.destroy(new AppError("unavailable", reason));
+      if (reached.refusal === undefined) reached.upstream.destroy(new AppError("unavailable", reason));
       return reset(client);
     }
-    if (protocol === "h2") serveHttp2(this.#parts, program, permit, reached);
-    else this.#serveHttp1(program, permit, reached);
+    if (protocol === "h2") serveHttp2(this.#parts, program, allowed, reached);
+    else this.#serveHttp1(program, allowed, reached);
   }
 
-  async #greet(permit: Permit, offers: readonly string[], { outlet, refusal }: Opened): Promise<Host> {
-    if (outlet === undefined) return { refusal };
-    const { destination } = permit;
+  async #greet(
+    allowed: AllowedDestination,
+    offers: readonly string[],
+    { upstream, refusal }: Connected,
+  ): Promise<UpstreamTls> {
+    if (upstream === undefined) return { refusal };
+    const { destination } = allowed;
     try {
       const { context } = await this.#parts.trust.load();
-      const socket = await openTls(outlet, destination.host, offers, context);
-      if (offers.includes(protocolOf(socket))) return { socket, outlet };
+      const socket = await openTls(upstream, destination.host, offers, context);
+      if (offers.includes(protocolOf(socket))) return { socket, upstream };
       throw new AppError("unavailable", "the host supports none of the protocols that the program offers");
     } catch (error) {
       const reason = messageOf(error);
-      outlet.destroy(new AppError("unavailable", reason));
+      upstream.destroy(new AppError("unavailable", reason));
       return { refusal: { kind: "failed", destination, reason, rule: null, layer: null } };
     }
   }
 
-  #serveHttp1(program: TLSSocket, permit: Permit, reached: Host): void {
+  #serveHttp1(program: TLSSocket, allowed: AllowedDestination, reached: UpstreamTls): void {
     const { http } = this.#parts;
-    if (reached.refusal !== undefined) return http.serveInspected(program, permit, reached);
-    let { outlet } = reached;
-    const agent = new HostAgent(reached.socket, async () => {
-      const again = await this.#again(permit);
-      outlet = again.outlet;
+    if (reached.refusal !== undefined) return http.serveInspected(program, allowed, reached);
+    let { upstream } = reached;
+    const agent = new UpstreamAgent(reached.socket, async () => {
+      const again = await this.#again(allowed);
+      upstream = again.upstream;
       return again.socket;
     });
     program.once("close", () => agent.destroy());
-    http.serveInspected(program, permit, { turn: new Turn(), next: () => agent.next(() => outlet.errored) });
+    http.serveInspected(program, allowed, { turn: new Turn(), next: () => agent.next(() => upstream.errored) });
   }
 
-  async #again(permit: Permit) {
-    const opened = await this.#parts.passage.reach(permit, "inspected");
-    const again = await this.#greet(permit, [http1], opened);
+  async #again(allowed: AllowedDestination) {
+    const opened = await this.#parts.firewall.connect(allowed, "inspected");
+    const again = await this.#greet(allowed, [http1], opened);
     if (again.refusal === undefined) return again;
     throw new AppError(again.refusal.kind === "denied" ? "forbidden" : "unavailable", again.refusal.reason);
   }

@@ -2,7 +2,7 @@ import type { LayeredPolicy } from "../../core/egress.ts";
 import type { Tunnels } from "../../core/tunnel.ts";
 import { Once } from "../../lib/once.ts";
 import type { Authority } from "./authority.ts";
-import type { HostTrust } from "./host-trust.ts";
+import type { UpstreamTrust } from "./upstream-trust.ts";
 
 const folder = "caisson";
 const own = "ca.pem";
@@ -23,7 +23,7 @@ const variables: Readonly<Record<string, string>> = {
 export interface SandboxTrustParts {
   tunnels: Tunnels;
   authority: () => Promise<Authority>;
-  host: HostTrust;
+  host: UpstreamTrust;
   policy: () => LayeredPolicy;
 }
 

@@ -6,16 +6,16 @@ import { gateLimits } from "./gate-limits.ts";
 import type { OutboundSocket } from "./outbound-socket.ts";
 
 /** Told of bytes before they go on; a promise holds them up, a rejection ends the connection. */
-export interface Toll {
+export interface Throttle {
   up(bytes: number): Promise<void> | undefined;
   down(bytes: number): Promise<void> | undefined;
 }
 
 type Done = (error?: Error | null) => void;
 
-export class Outlet extends Duplex {
+export class UpstreamConnection extends Duplex {
   readonly #socket: OutboundSocket;
-  readonly #toll: Toll;
+  readonly #throttle: Throttle;
   #tunnel: StraightTunnel | undefined;
   #holds = 0;
   #wanted = false;
@@ -24,10 +24,10 @@ export class Outlet extends Duplex {
   bytesUp = 0;
   bytesDown = 0;
 
-  constructor(socket: OutboundSocket, toll: Toll) {
+  constructor(socket: OutboundSocket, throttle: Throttle) {
     super({ highWaterMark: gateLimits.bufferBytes, allowHalfOpen: true });
     this.#socket = socket;
-    this.#toll = toll;
+    this.#throttle = throttle;
     socket.setTimeout(gateLimits.idleMs, () =>
       this.destroy(new AppError("timeout", "the connection was idle for too long")),
     );
@@ -54,7 +54,7 @@ export class Outlet extends Duplex {
       this.#wanted = false;
       this.#socket.pause();
     }
-    this.#holdFor(this.#toll.down(chunk.length));
+    this.#holdFor(this.#throttle.down(chunk.length));
     this.#holdFor(this.#tunnel?.more());
     return passed === chunk.length;
   }
@@ -85,9 +85,9 @@ export class Outlet extends Duplex {
   /** Done when the chunk is the system's: it may lie where the wire is read into. */
   override _write(chunk: Buffer, _encoding: string, done: Done): void {
     this.bytesUp += chunk.length;
-    const toll = this.#toll.up(chunk.length);
-    if (toll === undefined) this.#socket.write(chunk, done);
-    else toll.then(() => this.#socket.write(chunk, done), done);
+    const held = this.#throttle.up(chunk.length);
+    if (held === undefined) this.#socket.write(chunk, done);
+    else held.then(() => this.#socket.write(chunk, done), done);
   }
 
   override _final(done: Done): void {

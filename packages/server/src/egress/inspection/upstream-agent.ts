@@ -2,13 +2,13 @@ import { Agent, type ClientRequest } from "node:http";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { requestBy } from "../dialer.ts";
-import type { Exit } from "../exit.ts";
 import { gateLimits } from "../gate-limits.ts";
+import type { RequestChannel } from "../request-channel.ts";
 
 type Made = (error: Error | null, socket: Duplex) => void;
 
 /** A host's connection for the requests of one program's: one at a time, in their order, and kept between them. */
-export class HostAgent extends Agent {
+export class UpstreamAgent extends Agent {
   #first: TLSSocket | undefined;
   readonly #again: () => Promise<TLSSocket>;
 
@@ -30,7 +30,7 @@ export class HostAgent extends Agent {
   }
 
   /** `why`: what broke the connection that is used. */
-  next(why: () => Error | null): Exit {
+  next(why: () => Error | null): RequestChannel {
     let request: ClientRequest | undefined;
     return {
       request: (options) => (request = requestBy(this, options)),

@@ -1,11 +1,11 @@
 import type { ClientRequest, RequestOptions } from "node:http";
 import { requestOver } from "../http-over/request.ts";
 import type { Turn } from "../lib/turn.ts";
-import type { Outlet } from "./outlet.ts";
 import type { Refusal } from "./refusal.ts";
+import type { UpstreamConnection } from "./upstream-connection.ts";
 
 /** What one request goes out by. */
-export interface Exit {
+export interface RequestChannel {
   request(options: RequestOptions): ClientRequest;
   /** Its answer has come whole. */
   done(): void;
@@ -19,16 +19,16 @@ export interface Exit {
  * For the requests of a connection that share what they go out by, and so go in their order: one that overtook another would
  * wait for it to be answered, and hold what it goes out by.
  */
-export type Exits = { turn: Turn; next(): Exit; refusal?: undefined } | { refusal: Refusal };
+export type RequestChannels = { turn: Turn; next(): RequestChannel; refusal?: undefined } | { refusal: Refusal };
 
 /** A connection for one request alone. */
-export function exitBy(outlet: Outlet): Exit {
+export function channelOver(upstream: UpstreamConnection): RequestChannel {
   return {
-    request: (options) => requestOver(outlet, options),
-    done: () => void outlet.destroy(),
-    destroy: (error) => void outlet.destroy(error),
+    request: (options) => requestOver(upstream, options),
+    done: () => void upstream.destroy(),
+    destroy: (error) => void upstream.destroy(error),
     get errored() {
-      return outlet.errored;
+      return upstream.errored;
     },
   };
 }

@@ -1,7 +1,7 @@
 import { gateLimits } from "./gate-limits.ts";
 
 /** Bytes a second for all who share it. Each is told how long to wait after what it has just sent. */
-export class Pace {
+export class RateLimit {
   #bytesPerSecond: number | null = null;
   /** When everything that was taken will have been paid for. */
   #paidAtMs = 0;

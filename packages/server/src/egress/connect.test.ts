@@ -1,8 +1,8 @@
 import { networkInterfaces } from "node:os";
 import { describe, expect, it } from "vitest";
 import type { AllowVerdict } from "../core/egress.ts";
+import { judgeAddress } from "./connect.ts";
 import { isOwnAddress } from "./own-addresses.ts";
-import { judgeAddress } from "./reach.ts";
 
 function verdict(ranges: string[], host = "api.example.com"): AllowVerdict {
   const rule = { host, port: 443, protocol: "tcp" as const };

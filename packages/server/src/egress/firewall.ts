@@ -17,19 +17,19 @@ import type { PackageHosts } from "../core/package.ts";
 import type { Redactor } from "../core/redaction.ts";
 import type { Asker } from "./ask.ts";
 import { Attempts } from "./attempts.ts";
+import { connect, judgeAddress, type World } from "./connect.ts";
 import { decide } from "./decide.ts";
 import { gateLimits } from "./gate-limits.ts";
-import { Outlet } from "./outlet.ts";
-import { judgeAddress, reach, type World } from "./reach.ts";
 import { readHost } from "./read-host.ts";
 import type { Refusal } from "./refusal.ts";
 import type { RefusalWatches } from "./refusal-watches.ts";
 import { formatAllowRule, formatDenyRule, impliedProtocol } from "./rule-text.ts";
-import { Tolls } from "./tolls.ts";
+import { Throttles } from "./throttles.ts";
+import { UpstreamConnection } from "./upstream-connection.ts";
 
 export type NameRedactor = Pick<Redactor, "text" | "hostName">;
 
-export interface PassageParts {
+export interface FirewallParts {
   sandboxId: string;
   policies: PolicySource;
   asker: Asker;
@@ -44,7 +44,7 @@ export interface PassageParts {
 }
 
 /** A destination that may be reached, by a rule or by a human's word for this connection. */
-export interface Permit {
+export interface AllowedDestination {
   destination: Destination;
   verdict: AllowVerdict;
   approval?: Approval | undefined;
@@ -60,31 +60,33 @@ export function readingOf({ protocol, inspect }: AllowRule): Reading {
   return inspect === true ? "inspected" : protocol;
 }
 
-export type Judged = { permit: Permit; refusal?: undefined } | { refusal: Refusal; permit?: undefined };
-export type Opened = { outlet: Outlet; refusal?: undefined } | { refusal: Refusal; outlet?: undefined };
+export type Judged = { allowed: AllowedDestination; refusal?: undefined } | { refusal: Refusal; allowed?: undefined };
+export type Connected =
+  | { upstream: UpstreamConnection; refusal?: undefined }
+  | { refusal: Refusal; upstream?: undefined };
 
 interface Live {
-  permit: Permit;
+  allowed: AllowedDestination;
   address: string;
   /** Why it was cut. */
   cut: string | null;
 }
 
-export class Passage {
-  readonly #parts: PassageParts;
-  readonly #live = new Map<Outlet, Live>();
-  readonly #tolls: Tolls;
+export class Firewall {
+  readonly #parts: FirewallParts;
+  readonly #live = new Map<UpstreamConnection, Live>();
+  readonly #throttles: Throttles;
   readonly #closed = new AbortController();
-  #reaching = 0;
+  #connecting = 0;
   readonly #attempts: Attempts;
   readonly #unwatch: () => void;
 
-  constructor(parts: PassageParts) {
+  constructor(parts: FirewallParts) {
     this.#parts = parts;
     this.#attempts = new Attempts(parts);
     this.#unwatch = parts.policies.watch(parts.sandboxId, () => this.#review());
-    this.#tolls = new Tolls(parts.asker);
-    this.#tolls.follow(this.policy);
+    this.#throttles = new Throttles(parts.asker);
+    this.#throttles.follow(this.policy);
   }
 
   get policy(): LayeredPolicy {
@@ -96,19 +98,19 @@ export class Passage {
     return this.#live.size;
   }
 
-  /** Whether a destination may be reached, after asking if it must be. A permit for the same place counts as its approval. */
-  async judge(asked: Destination, earlier?: Permit): Promise<Judged> {
+  /** Whether a destination may be reached, after asking if it must be. An earlier approval for the same destination counts. */
+  async judge(asked: Destination, earlier?: AllowedDestination): Promise<Judged> {
     if (this.secretIn(asked.host))
       return this.#refuse({ kind: "denied", destination: asked, rule: null, layer: null, ...secretInName });
     const host = readHost(asked.host);
     const destination = { host: "host" in host ? host.host : asked.host.slice(0, 253), port: asked.port };
     const verdict = decide(this.policy, destination);
-    if (verdict.action === "allow") return { permit: { destination, verdict, once: false } };
+    if (verdict.action === "allow") return { allowed: { destination, verdict, once: false } };
     if (verdict.action === "deny") {
       const rule = verdict.rule === null ? null : formatDenyRule(verdict.rule);
       return this.#refuse({ kind: "denied", destination, reason: verdict.reason, layer: verdict.layer, rule });
     }
-    if (earlier?.once === true && isSame(earlier.destination, destination)) return { permit: earlier };
+    if (earlier?.once === true && isSame(earlier.destination, destination)) return { allowed: earlier };
     return this.#ask(destination);
   }
 
@@ -119,38 +121,38 @@ export class Passage {
     const { approval } = answer;
     if (answer.state === "refused") return this.#refuse({ ...base, reason: answer.reason, approval });
     const verdict = decide(this.policy, destination);
-    if (verdict.action === "allow") return { permit: { destination, verdict, approval, once: false } };
+    if (verdict.action === "allow") return { allowed: { destination, verdict, approval, once: false } };
     if (verdict.action === "deny") return this.#refuse({ ...base, reason: verdict.reason, approval });
-    return { permit: { destination, verdict: approved(destination), approval, once: true } };
+    return { allowed: { destination, verdict: approved(destination), approval, once: true } };
   }
 
   /** Reaches what was permitted. Nothing flows before the attempt is written down. */
-  async reach(permit: Permit, reading: Reading): Promise<Opened> {
+  async connect(allowed: AllowedDestination, reading: Reading): Promise<Connected> {
     const { world } = this.#parts;
-    const { destination, verdict, approval } = permit;
+    const { destination, verdict, approval } = allowed;
     const startedAtMs = this.#parts.nowMs();
     const mistaken = mismatch(verdict, reading);
-    if (mistaken !== undefined) return this.refuse(permit, "denied", mistaken, null);
-    if (this.#live.size + this.#reaching >= gateLimits.connections)
-      return this.refuse(permit, "limited", `the sandbox has ${gateLimits.connections} connections already`, null);
+    if (mistaken !== undefined) return this.refuse(allowed, "denied", mistaken, null);
+    if (this.#live.size + this.#connecting >= gateLimits.connections)
+      return this.refuse(allowed, "limited", `the sandbox has ${gateLimits.connections} connections already`, null);
     if (this.#attempts.isFull)
-      return this.refuse(permit, "limited", "the sandbox attempts more than can be written down", null);
-    this.#reaching++;
-    const reached = await reach(world, this.policy, verdict, destination, this.#closed.signal).finally(() => {
-      this.#reaching--;
+      return this.refuse(allowed, "limited", "the sandbox attempts more than can be written down", null);
+    this.#connecting++;
+    const reached = await connect(world, this.policy, verdict, destination, this.#closed.signal).finally(() => {
+      this.#connecting--;
     });
     const { address } = reached;
     if (reached.state !== "reached")
-      return this.refuse(permit, reached.state === "denied" ? "denied" : "failed", reached.reason, address);
-    const live: Live = { permit, address: reached.address, cut: null };
-    const outlet = new Outlet(reached.socket, this.#tolls.of(permit));
-    outlet.on("error", (error) => {
+      return this.refuse(allowed, reached.state === "denied" ? "denied" : "failed", reached.reason, address);
+    const live: Live = { allowed, address: reached.address, cut: null };
+    const upstream = new UpstreamConnection(reached.socket, this.#throttles.of(allowed));
+    upstream.on("error", (error) => {
       live.cut ??= messageOf(error);
     });
     const attempt: EgressAttempt = {
       ...this.#attempts.make(destination, address),
       verdict: "allowed",
-      rule: permit.once ? null : formatAllowRule(verdict.rule),
+      rule: allowed.once ? null : formatAllowRule(verdict.rule),
       layer: verdict.layer,
       reason: null,
       approvalId: approval?.id ?? null,
@@ -159,32 +161,41 @@ export class Passage {
     };
     const objection = this.#objection(live);
     if (objection !== undefined) {
-      outlet.destroy();
-      return this.refuse(permit, "denied", objection, address);
+      upstream.destroy();
+      return this.refuse(allowed, "denied", objection, address);
     }
-    this.#live.set(outlet, live);
-    outlet.once("close", () => this.#live.delete(outlet));
+    this.#live.set(upstream, live);
+    upstream.once("close", () => this.#live.delete(upstream));
     try {
       await this.#attempts.write(attempt);
     } catch (error) {
-      outlet.destroy();
-      return { refusal: this.#refusalOf(permit, "failed", `it could not be written down: ${messageOf(error)}`) };
+      upstream.destroy();
+      return { refusal: this.#refusalOf(allowed, "failed", `it could not be written down: ${messageOf(error)}`) };
     }
     const end = () => {
-      const why = live.cut ?? outlet.why();
-      this.#attempts.ended(attempt, outlet, why === null ? null : this.#clean(why));
+      const why = live.cut ?? upstream.why();
+      this.#attempts.ended(attempt, upstream, why === null ? null : this.#clean(why));
     };
-    if (outlet.destroyed) end();
-    else outlet.once("close", end);
-    return { outlet };
+    if (upstream.destroyed) end();
+    else upstream.once("close", end);
+    return { upstream };
   }
 
   /** Refuses what had been permitted, for what showed since. */
-  refuse(permit: Permit, kind: Refusal["kind"], reason: string, address: string | null): Promise<{ refusal: Refusal }> {
-    return this.#refuse(this.#refusalOf(permit, kind, reason), address);
+  refuse(
+    allowed: AllowedDestination,
+    kind: Refusal["kind"],
+    reason: string,
+    address: string | null,
+  ): Promise<{ refusal: Refusal }> {
+    return this.#refuse(this.#refusalOf(allowed, kind, reason), address);
   }
 
-  #refusalOf({ destination, verdict, approval, once }: Permit, kind: Refusal["kind"], reason: string): Refusal {
+  #refusalOf(
+    { destination, verdict, approval, once }: AllowedDestination,
+    kind: Refusal["kind"],
+    reason: string,
+  ): Refusal {
     const rule = once ? null : formatAllowRule(verdict.rule);
     return { kind, destination, reason, rule, layer: verdict.layer, approval };
   }
@@ -227,27 +238,27 @@ export class Passage {
 
   /** After a change of policy: cuts what it no longer allows (NET-10). */
   #review(): void {
-    this.#tolls.follow(this.policy);
-    for (const [outlet, live] of this.#live) {
+    this.#throttles.follow(this.policy);
+    for (const [upstream, live] of this.#live) {
       const objection = this.#objection(live);
-      if (objection !== undefined) cut(outlet, live, `the policy changed: ${objection}`);
+      if (objection !== undefined) cut(upstream, live, `the policy changed: ${objection}`);
     }
   }
 
-  #objection({ permit, address }: Live): string | undefined {
-    const { destination, once } = permit;
+  #objection({ allowed, address }: Live): string | undefined {
+    const { destination, once } = allowed;
     const layers = this.policy;
     const verdict = decide(layers, destination);
     if (verdict.action === "deny" && !(once && verdict.rule === null)) return verdict.reason;
     if (verdict.action === "allow")
-      return compare(permit.verdict, verdict) ?? judgeAddress(this.#parts.world, layers, verdict, address);
-    return once ? judgeAddress(this.#parts.world, layers, permit.verdict, address) : "it would have to be asked for";
+      return compare(allowed.verdict, verdict) ?? judgeAddress(this.#parts.world, layers, verdict, address);
+    return once ? judgeAddress(this.#parts.world, layers, allowed.verdict, address) : "it would have to be asked for";
   }
 
   close(reason: string): void {
     this.#unwatch();
     this.#closed.abort();
-    for (const [outlet, live] of this.#live) cut(outlet, live, reason);
+    for (const [upstream, live] of this.#live) cut(upstream, live, reason);
   }
 }
 
@@ -259,9 +270,9 @@ const secretInName = {
   ask: "take the secret out of the name: such a name is never asked about or looked up",
 };
 
-function cut(outlet: Outlet, live: Live, reason: string): void {
+function cut(upstream: UpstreamConnection, live: Live, reason: string): void {
   live.cut ??= reason;
-  outlet.refuse(reason);
+  upstream.refuse(reason);
 }
 
 function approved({ host, port }: Destination): AllowVerdict {

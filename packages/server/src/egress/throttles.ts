@@ -1,15 +1,15 @@
 import type { LayeredPolicy } from "../core/egress.ts";
 import { AppError } from "../core/errors.ts";
 import type { Asker } from "./ask.ts";
-import type { Toll } from "./outlet.ts";
-import { Pace } from "./pace.ts";
-import type { Permit } from "./passage.ts";
+import type { AllowedDestination } from "./firewall.ts";
+import { RateLimit } from "./rate-limit.ts";
+import type { Throttle } from "./upstream-connection.ts";
 
 /** What holds the bytes of a sandbox up: its rate, for all connections together, and uploads that a human must let out (NET-15, NET-17). */
-export class Tolls {
+export class Throttles {
   readonly #asker: Asker;
-  readonly #up = new Pace();
-  readonly #down = new Pace();
+  readonly #up = new RateLimit();
+  readonly #down = new RateLimit();
 
   constructor(asker: Asker) {
     this.#asker = asker;
@@ -23,8 +23,8 @@ export class Tolls {
     this.#down.bytesPerSecond = rate;
   }
 
-  of(permit: Permit): Toll {
-    const most = permit.verdict.rule.uploadAskBytes ?? Number.POSITIVE_INFINITY;
+  of(allowed: AllowedDestination): Throttle {
+    const most = allowed.verdict.rule.uploadAskBytes ?? Number.POSITIVE_INFINITY;
     let sent = 0;
     let mayExceed = false;
     return {
@@ -32,13 +32,13 @@ export class Tolls {
         sent += bytes;
         if (mayExceed || sent <= most) return wait(this.#up.take(bytes, performance.now()));
         mayExceed = true;
-        return this.#askUpload(permit, most);
+        return this.#askUpload(allowed, most);
       },
       down: (bytes) => wait(this.#down.take(bytes, performance.now())),
     };
   }
 
-  async #askUpload({ destination }: Permit, mostBytes: number): Promise<void> {
+  async #askUpload({ destination }: AllowedDestination, mostBytes: number): Promise<void> {
     const answer = await this.#asker.ask("upload", destination, { ...destination, mostBytes });
     if (answer.state === "refused")
       throw new AppError("forbidden", `upload of more than ${mostBytes} bytes: ${answer.reason}`);

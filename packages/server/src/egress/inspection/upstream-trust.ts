@@ -13,7 +13,7 @@ interface Trusted {
 const pem = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** Whom this machine takes hosts' certificates from, and whom else it was told to. */
-export class HostTrust {
+export class UpstreamTrust {
   readonly #files: readonly string[];
   readonly #loaded = new Once<Trusted>();
 

@@ -15,7 +15,7 @@ export interface World {
   isOwnAddress(address: string): boolean;
 }
 
-export type Reached =
+export type ConnectResult =
   | { state: "reached"; socket: OutboundSocket; address: string }
   | { state: "denied" | "failed"; reason: string; address: string | null };
 
@@ -37,13 +37,13 @@ export function judgeAddress(
   return undefined;
 }
 
-export async function reach(
+export async function connect(
   world: World,
   layers: LayeredPolicy,
   verdict: AllowVerdict,
   { host, port }: Destination,
   signal: AbortSignal,
-): Promise<Reached> {
+): Promise<ConnectResult> {
   let addresses: string[];
   try {
     addresses = isIP(host) === 0 ? await world.resolve(host) : [host];
@@ -69,7 +69,7 @@ async function dialOne(
   addresses: readonly string[],
   port: number,
   signal: AbortSignal,
-): Promise<Reached> {
+): Promise<ConnectResult> {
   let reason = "it was not tried";
   for (const address of addresses) {
     if (signal.aborted) break;
