@@ -5,7 +5,7 @@ import { root } from "../harness.ts";
 
 const open = new Set<ChildProcess>();
 
-/** Of a test that failed: the driver ends its program. */
+/** Ends the program of a test that failed. */
 export function closeTerminals(): void {
   for (const child of open) child.stdin?.end();
   open.clear();
@@ -13,7 +13,7 @@ export function closeTerminals(): void {
 
 export interface Ending {
   code: number;
-  /** Whether the terminal was ever seen raw, and whether it is as it was. */
+  /** True if the terminal was ever raw, and true if it is restored. */
   raw: boolean;
   restored: boolean;
 }

@@ -1,4 +1,4 @@
-/** Where questions to humans are asked, waited for and decided (NET-09, S51). */
+/** Asks humans, waits for their answers and settles them (NET-09, S51). */
 import type {
   Approval,
   ApprovalEffects,
@@ -61,7 +61,7 @@ export class ApprovalQueue implements Approvals, AsyncDisposable {
     this.#pruning = setInterval(() => void this.#prune().catch(onError), approvalLimits.pruneIntervalMs).unref();
   }
 
-  /** Whoever waited for what an earlier daemon was asked is gone. */
+  /** Ends questions of an earlier daemon: nobody waits for them. */
   static async open(parts: ApprovalQueueParts): Promise<ApprovalQueue> {
     const queue = new ApprovalQueue(parts);
     const changes = { state: "expired", reason: ended.restarted } as const;
@@ -109,7 +109,7 @@ export class ApprovalQueue implements Approvals, AsyncDisposable {
     });
   }
 
-  /** What is of another namespace does not exist. */
+  /** Hides approvals of other namespaces: they are not found. */
   async get({ principal }: Caller, id: string): Promise<Approval> {
     return this.#find(id, principal.namespace);
   }

@@ -15,7 +15,7 @@ interface Entry extends SandboxPolicies {
   passing: Set<{ layer: EgressLayer; policy: EgressPolicy }>;
 }
 
-/** What holds now for each sandbox. One that is nobody's yet, and one of a place without network, may reach nothing. */
+/** The policy in force for each sandbox. A sandbox without owner, or where the network is disabled, may reach nothing. */
 export class ActivePolicies implements PolicySource {
   readonly enabled: boolean;
   readonly #configuration: EgressPolicy;
@@ -31,7 +31,7 @@ export class ActivePolicies implements PolicySource {
     this.#configuration = configuration;
   }
 
-  /** Where nothing leaves, nobody may be told that it does. */
+  /** Refuses rules where the network is disabled: they would have no effect. */
   checkEnabled(rules: readonly unknown[] = []): void {
     if (this.enabled || rules.length === 0) return;
     throw new AppError("unsupported", "network access of sandboxes is disabled", {

@@ -48,7 +48,7 @@ export interface AllowedDestination {
   destination: Destination;
   verdict: AllowVerdict;
   approval?: Approval | undefined;
-  /** Whether it rests on an approval alone: then only a deny takes it back. */
+  /** True if only an approval allows it: then only a deny rule takes it back. */
   once: boolean;
 }
 
@@ -98,7 +98,7 @@ export class Firewall {
     return this.#live.size;
   }
 
-  /** Whether a destination may be reached, after asking if it must be. An earlier approval for the same destination counts. */
+  /** Decides about a destination, and asks a human where policy says so. An earlier approval of the same destination counts. */
   async judge(asked: Destination, earlier?: AllowedDestination): Promise<Judged> {
     if (this.secretIn(asked.host))
       return this.#refuse({ kind: "denied", destination: asked, rule: null, layer: null, ...secretInName });

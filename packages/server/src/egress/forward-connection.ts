@@ -1,4 +1,4 @@
-/** What becomes of a connection whose destination is known: bytes pass as the protocol of its rule lets them. */
+/** Forwards a connection with a known destination: bytes pass as the protocol of its rule allows. */
 import type { Duplex } from "node:stream";
 import { checkHello, type Hello } from "./check-hello.ts";
 import { type AllowedDestination, type Connected, type Firewall, readingOf } from "./firewall.ts";

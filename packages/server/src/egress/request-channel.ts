@@ -4,7 +4,7 @@ import type { Turn } from "../lib/turn.ts";
 import type { Refusal } from "./refusal.ts";
 import type { UpstreamConnection } from "./upstream-connection.ts";
 
-/** What one request goes out by. */
+/** The way out of one request. */
 export interface RequestChannel {
   request(options: RequestOptions): ClientRequest;
   /** Its answer has come whole. */

@@ -1,4 +1,4 @@
-/** Who may open a way out, and what is kept of it (S48). */
+/** Changes network policies, checks who may do so, and stores them (S48). */
 import type { AllowRule, Destination, EgressPolicy, LayeredPolicy, NamespacePolicy } from "../core/egress.ts";
 import type {
   FleetEgress,
@@ -33,7 +33,7 @@ export interface StoredPoliciesParts {
 /** Policies of a daemon. A change is on the disk and in the log before it holds, and then holds at once. */
 export class StoredPolicies implements FleetEgress {
   readonly #parts: StoredPoliciesParts;
-  /** Of sandboxes that no fleet has named yet. */
+  /** Policies of sandboxes that no fleet has named yet. */
   readonly #kept: Map<string, SandboxPolicies>;
   #changes: Promise<unknown> = Promise.resolve();
 
@@ -105,7 +105,7 @@ export class StoredPolicies implements FleetEgress {
     });
   }
 
-  /** What an approval has decided for the sandbox as long as it lives. */
+  /** Adds the rule of an approval that holds for the life of the sandbox. */
   holdInSandbox(caller: Caller, id: string, change: PolicyChange): Promise<void> {
     return this.#inTurn(async () => {
       const { approval } = this.sandboxPolicies(caller, id);
@@ -150,7 +150,7 @@ export class StoredPolicies implements FleetEgress {
     return { ...checkPolicy({ ...asked, allow: [] }, 0), allow, byAgent: true };
   }
 
-  /** Whether a name that no rule knows would be asked about anyway; this one is nobody's (RFC 6761). */
+  /** True if names that match no rule need approval. Judged by a name that nobody has (RFC 6761). */
   #isAskedAbout(caller: Caller): boolean {
     return decide(this.layersOf(caller), { host: "unknown.invalid", port: 443 }).action === "ask";
   }

@@ -5,7 +5,7 @@ import type { AllowedDestination } from "./firewall.ts";
 import { RateLimit } from "./rate-limit.ts";
 import type { Throttle } from "./upstream-connection.ts";
 
-/** What holds the bytes of a sandbox up: its rate, for all connections together, and uploads that a human must let out (NET-15, NET-17). */
+/** Delays the bytes of a sandbox: by its rate, for all connections together, and uploads that a human must let out (NET-15, NET-17). */
 export class Throttles {
   readonly #asker: Asker;
   readonly #up = new RateLimit();

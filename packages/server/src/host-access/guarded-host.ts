@@ -1,4 +1,4 @@
-/** What agents may do on the host: decided by patterns and humans, written down before it is done, without secrets in what comes back (S57). */
+/** Guards what agents do on the host: patterns and humans decide, the log has it before it is done, and results hold no secrets (S57). */
 import { hash } from "node:crypto";
 import type { Approval, Approvals } from "../core/approval.ts";
 import { AppError, type ErrorCode } from "../core/errors.ts";
@@ -33,7 +33,7 @@ export interface GuardedHostParts {
   answers: HostAnswers;
   approvals: Approvals;
   journal: Recorder;
-  /** Of the secrets of a namespace, which nothing that comes back shows. */
+  /** Masks the secrets of a namespace in results. */
   redactors: (namespace: string) => Promise<readonly Redactor[]>;
 }
 

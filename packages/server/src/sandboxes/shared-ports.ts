@@ -12,7 +12,7 @@ interface SharedPortsParts {
   onError: (error: unknown) => void;
 }
 
-/** Who may reach which port. What is not said is private. */
+/** Says who may reach which port. Every other port is private. */
 export class SharedPorts implements Disposable {
   readonly #parts: SharedPortsParts;
   readonly #shared = new Map<string, Map<number, PortVisibility>>();

@@ -144,7 +144,7 @@ export class SandboxCheckpoints implements FleetCheckpoints {
     return policy === null ? null : (egress?.check(caller, policy) ?? null);
   }
 
-  /** What a namespace sees of it goes first, then the key: whatever happens then, nobody can open it. */
+  /** Removes the record first, then the key: after a crash in between, nobody can open it. */
   async delete(caller: Caller, id: string): Promise<void> {
     const { creation, records, keys } = this.#parts;
     const { namespace, sandboxId, keyName } = await this.#find(caller, id);
@@ -160,7 +160,7 @@ export class SandboxCheckpoints implements FleetCheckpoints {
     await this.#removeBytes(id);
   }
 
-  /** Of a service whose keys end with it: nobody could open them. */
+  /** Removes all checkpoints of a service whose keys end with it: nobody could open them. */
   async removeAll(): Promise<void> {
     const { records, creation } = this.#parts;
     for (const { id } of await records.names()) await this.#removeBytes(id).catch(creation.onError);
