@@ -13,8 +13,9 @@ export function closeTerminals(): void {
 
 export interface Ending {
   code: number;
-  /** True if the terminal was ever raw, and true if it is restored. */
+  /** True if the terminal was raw at some time. */
   raw: boolean;
+  /** True if the terminal is as it was. */
   restored: boolean;
 }
 

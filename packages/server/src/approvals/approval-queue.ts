@@ -9,8 +9,8 @@ import type {
   Question,
 } from "../core/approval.ts";
 import { AppError } from "../core/errors.ts";
+import { refused } from "../core/policy-refusal.ts";
 import type { Caller } from "../core/principal.ts";
-import { refused } from "../core/refusal.ts";
 import { requireScope } from "../core/scope.ts";
 import { ApprovalBook, type BookParts } from "./approval-book.ts";
 import { Asking } from "./asking.ts";

@@ -1,8 +1,8 @@
 import type { Destination } from "../core/egress.ts";
+import type { ConnectionRefusal } from "./connection-refusal.ts";
 import type { AllowedDestination, Firewall } from "./firewall.ts";
 import { fitsRules } from "./http-target.ts";
 import type { Credentials, Filled } from "./inspection/credentials.ts";
-import type { Refusal } from "./refusal.ts";
 
 /** One request, however it came. */
 export interface Asked {
@@ -19,7 +19,7 @@ export interface AdmitParts {
   credentials: Credentials;
 }
 
-export type Admitted = (Filled & { allowed: AllowedDestination; refusal?: undefined }) | { refusal: Refusal };
+export type Admitted = (Filled & { allowed: AllowedDestination; refusal?: undefined }) | { refusal: ConnectionRefusal };
 
 /** What a human has approved for a connection (`earlier`) holds for all of its requests. */
 export async function admit(

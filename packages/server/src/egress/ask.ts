@@ -1,7 +1,7 @@
 import type { Approval, Approvals, Question } from "../core/approval.ts";
 import type { Destination } from "../core/egress.ts";
 import { messageOf } from "../core/errors.ts";
-import { whyOf } from "../core/refusal.ts";
+import { whyOf } from "../core/policy-refusal.ts";
 import { gateLimits } from "./gate-limits.ts";
 
 /** Who is asked on behalf of one sandbox. */

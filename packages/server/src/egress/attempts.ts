@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Destination, EgressAttempt, EgressLog } from "../core/egress.ts";
+import type { ConnectionRefusal } from "./connection-refusal.ts";
 import { gateLimits } from "./gate-limits.ts";
-import type { Refusal } from "./refusal.ts";
 import type { RefusalWatches } from "./refusal-watches.ts";
 
 export interface AttemptsParts {
@@ -42,12 +42,12 @@ export class Attempts {
   }
 
   /** Shows a refusal to the runs that go on meanwhile. */
-  show(refusal: Refusal): void {
+  show(refusal: ConnectionRefusal): void {
     this.#parts.watches.add(refusal, refusal.destination);
   }
 
   /** A refusal stands whether or not it can be written down. */
-  async writeRefusal(refusal: Refusal, address: string | null): Promise<void> {
+  async writeRefusal(refusal: ConnectionRefusal, address: string | null): Promise<void> {
     this.show(refusal);
     const { kind, destination, reason, rule, layer, approval } = refusal;
     if (this.isFull) return void this.#unwritten++;

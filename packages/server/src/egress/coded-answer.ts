@@ -1,7 +1,7 @@
 /** Answers to requests that a value went out with are looked through for it, and those that cannot be are refused (S86). */
 import type { Destination } from "../core/egress.ts";
 import { valuesOf } from "../http-over/fields.ts";
-import type { Refusal } from "./refusal.ts";
+import type { ConnectionRefusal } from "./connection-refusal.ts";
 
 const plain = new Set(["identity", "chunked", ""]);
 
@@ -14,7 +14,7 @@ export function isCoded(fields: readonly string[]): boolean {
 }
 
 /** Says nothing that the host said: the value could be in it. */
-export function codedRefusal(destination: Destination): Refusal {
+export function codedRefusal(destination: Destination): ConnectionRefusal {
   return {
     kind: "denied",
     destination,

@@ -5,12 +5,12 @@ import type { Errand, ErrandAnswer } from "../core/errand.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import { getOver } from "../http-over/get.ts";
 import { type AdmitParts, admit } from "./admit.ts";
+import { errorOf } from "./connection-refusal.ts";
 import { checkOutboundUrl } from "./dialer.ts";
 import type { AllowedDestination, Reading } from "./firewall.ts";
 import { gateLimits } from "./gate-limits.ts";
 import { openTls } from "./inspection/open-tls.ts";
 import type { UpstreamTrust } from "./inspection/upstream-trust.ts";
-import { errorOf } from "./refusal.ts";
 import type { UpstreamConnection } from "./upstream-connection.ts";
 
 export interface ErrandParts extends AdmitParts {

@@ -18,10 +18,10 @@ import type { Redactor } from "../core/redaction.ts";
 import type { Asker } from "./ask.ts";
 import { Attempts } from "./attempts.ts";
 import { connect, judgeAddress, type World } from "./connect.ts";
+import type { ConnectionRefusal } from "./connection-refusal.ts";
 import { decide } from "./decide.ts";
 import { gateLimits } from "./gate-limits.ts";
 import { readHost } from "./read-host.ts";
-import type { Refusal } from "./refusal.ts";
 import type { RefusalWatches } from "./refusal-watches.ts";
 import { formatAllowRule, formatDenyRule, impliedProtocol } from "./rule-text.ts";
 import { Throttles } from "./throttles.ts";
@@ -60,10 +60,12 @@ export function readingOf({ protocol, inspect }: AllowRule): Reading {
   return inspect === true ? "inspected" : protocol;
 }
 
-export type Judged = { allowed: AllowedDestination; refusal?: undefined } | { refusal: Refusal; allowed?: undefined };
+export type Judged =
+  | { allowed: AllowedDestination; refusal?: undefined }
+  | { refusal: ConnectionRefusal; allowed?: undefined };
 export type Connected =
   | { upstream: UpstreamConnection; refusal?: undefined }
-  | { refusal: Refusal; upstream?: undefined };
+  | { refusal: ConnectionRefusal; upstream?: undefined };
 
 interface Live {
   allowed: AllowedDestination;
@@ -184,30 +186,30 @@ export class Firewall {
   /** Refuses what had been permitted, for what showed since. */
   refuse(
     allowed: AllowedDestination,
-    kind: Refusal["kind"],
+    kind: ConnectionRefusal["kind"],
     reason: string,
     address: string | null,
-  ): Promise<{ refusal: Refusal }> {
+  ): Promise<{ refusal: ConnectionRefusal }> {
     return this.#refuse(this.#refusalOf(allowed, kind, reason), address);
   }
 
   #refusalOf(
     { destination, verdict, approval, once }: AllowedDestination,
-    kind: Refusal["kind"],
+    kind: ConnectionRefusal["kind"],
     reason: string,
-  ): Refusal {
+  ): ConnectionRefusal {
     const rule = once ? null : formatAllowRule(verdict.rule);
     return { kind, destination, reason, rule, layer: verdict.layer, approval };
   }
 
   /** The one place that all refusals pass. What they say may be a program's own words. */
-  async #refuse(said: Refusal, address: string | null = null): Promise<{ refusal: Refusal }> {
+  async #refuse(said: ConnectionRefusal, address: string | null = null): Promise<{ refusal: ConnectionRefusal }> {
     const refusal = this.#shown(said);
     await this.#attempts.writeRefusal(refusal, address);
     return { refusal };
   }
 
-  #shown(refusal: Refusal): Refusal {
+  #shown(refusal: ConnectionRefusal): ConnectionRefusal {
     const { destination, reason } = refusal;
     const host = this.#parts.redactor.hostName(destination.host);
     if (host !== destination.host) return { ...refusal, ...secretInName, destination: { ...destination, host } };

@@ -1,10 +1,10 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { formatHead } from "../http-over/head.ts";
-import { formatRefusal, type Refusal, type RefusalAnswer } from "./refusal.ts";
+import { type ConnectionRefusal, formatRefusal, type RefusalResponse } from "./connection-refusal.ts";
 
 /** A mistake of the program's, in the shape of a refusal. */
-export function problemAnswer(status: number, detail: string): RefusalAnswer {
+export function problemAnswer(status: number, detail: string): RefusalResponse {
   const body = {
     type: "urn:caisson:error:invalid",
     title: "The request is not valid",
@@ -19,12 +19,16 @@ export function problemAnswer(status: number, detail: string): RefusalAnswer {
   };
 }
 
-function answerOf(answer: Refusal | RefusalAnswer | string): RefusalAnswer {
+function answerOf(answer: ConnectionRefusal | RefusalResponse | string): RefusalResponse {
   if (typeof answer === "string") return problemAnswer(400, answer);
   return "kind" in answer ? formatRefusal(answer) : answer;
 }
 
-export function answerRefusal(request: IncomingMessage, response: ServerResponse, refusal: Refusal | string): void {
+export function answerRefusal(
+  request: IncomingMessage,
+  response: ServerResponse,
+  refusal: ConnectionRefusal | string,
+): void {
   const { status, headers, body } = answerOf(refusal);
   // A body that nobody reads would stand before the next request.
   const last = request.complete ? {} : { connection: "close" };
@@ -33,7 +37,7 @@ export function answerRefusal(request: IncomingMessage, response: ServerResponse
 }
 
 /** On a connection that is no longer the server's; it ends with this. */
-export function answerRaw(client: Duplex, answer: Refusal | RefusalAnswer | string): void {
+export function answerRaw(client: Duplex, answer: ConnectionRefusal | RefusalResponse | string): void {
   const { status, headers, body } = answerOf(answer);
   const fields = { ...headers, connection: "close", "content-length": String(Buffer.byteLength(body)) };
   client.on("error", () => undefined);

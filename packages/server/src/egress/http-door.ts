@@ -7,6 +7,7 @@ import type { Duplex } from "node:stream";
 import type { Downloads } from "../core/download.ts";
 import type { Destination } from "../core/egress.ts";
 import { type AdmitParts, admit } from "./admit.ts";
+import type { ConnectionRefusal } from "./connection-refusal.ts";
 import { type AllowedDestination, readingOf } from "./firewall.ts";
 import { forwardDownload, isDownload } from "./forward-download.ts";
 import { gateLimits } from "./gate-limits.ts";
@@ -14,7 +15,6 @@ import { answerRaw, answerRefusal, problemAnswer } from "./http-answer.ts";
 import { forwardRequest, forwardUpgrade, type Way } from "./http-forward.ts";
 import { directTarget, proxyTarget } from "./http-target.ts";
 import { parseAuthority } from "./proxy-target.ts";
-import type { Refusal } from "./refusal.ts";
 import { reset } from "./relay.ts";
 import { channelOver, type RequestChannels } from "./request-channel.ts";
 import type { UpstreamConnection } from "./upstream-connection.ts";
@@ -39,7 +39,7 @@ interface Connection {
   underWay: number;
 }
 
-type Opened = (Way & { answer?: undefined }) | { answer: Refusal | string };
+type Opened = (Way & { answer?: undefined }) | { answer: ConnectionRefusal | string };
 
 export class HttpDoor {
   readonly #parts: HttpDoorParts;

@@ -5,12 +5,12 @@ import { upgradeFields } from "../http-over/ask.ts";
 import { forwardable, requestFraming, valuesOf } from "../http-over/fields.ts";
 import { formatHead } from "../http-over/head.ts";
 import { codedRefusal, isCoded } from "./coded-answer.ts";
+import type { ConnectionRefusal } from "./connection-refusal.ts";
 import type { AllowedDestination } from "./firewall.ts";
 import { gateLimits } from "./gate-limits.ts";
 import { answerRaw, answerRefusal } from "./http-answer.ts";
 import type { HttpTarget } from "./http-target.ts";
 import type { Filled } from "./inspection/credentials.ts";
-import type { Refusal } from "./refusal.ts";
 import { join, reset } from "./relay.ts";
 import type { RequestChannel } from "./request-channel.ts";
 
@@ -36,7 +36,7 @@ function send(
 }
 
 /** What is told when a way out breaks before there was an answer. */
-function broken({ target }: Way, error: unknown): Refusal {
+function broken({ target }: Way, error: unknown): ConnectionRefusal {
   const kind = error instanceof AppError && error.code === "forbidden" ? "denied" : "failed";
   const { destination } = target;
   return { kind, destination, reason: messageOf(error), rule: null, layer: null };

@@ -1,8 +1,8 @@
 import type { Destination } from "../core/egress.ts";
 import type { NetworkRefusal, RefusalWatch } from "../core/network-refusal.ts";
+import { type ConnectionRefusal, errorOf } from "./connection-refusal.ts";
 import { gateLimits } from "./gate-limits.ts";
 import { egressLimits } from "./limits.ts";
-import { errorOf, type Refusal } from "./refusal.ts";
 
 interface Watching {
   refused: Map<string, NetworkRefusal>;
@@ -26,7 +26,7 @@ export class RefusalWatches {
   }
 
   /** `shown` is the destination as the log has it. */
-  add(refusal: Refusal, { host, port }: Destination): void {
+  add(refusal: ConnectionRefusal, { host, port }: Destination): void {
     if (this.#open.size === 0) return;
     const place = JSON.stringify([host, port]);
     for (const watching of this.#open) {
@@ -37,7 +37,7 @@ export class RefusalWatches {
   }
 }
 
-function show(refusal: Refusal, { host, port }: Destination): NetworkRefusal {
+function show(refusal: ConnectionRefusal, { host, port }: Destination): NetworkRefusal {
   const { nameCharacters, reasonCharacters } = egressLimits;
   const { hint } = errorOf({ ...refusal, destination: { host, port } });
   return {

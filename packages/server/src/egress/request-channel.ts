@@ -1,7 +1,7 @@
 import type { ClientRequest, RequestOptions } from "node:http";
 import { requestOver } from "../http-over/request.ts";
 import type { Turn } from "../lib/turn.ts";
-import type { Refusal } from "./refusal.ts";
+import type { ConnectionRefusal } from "./connection-refusal.ts";
 import type { UpstreamConnection } from "./upstream-connection.ts";
 
 /** The way out of one request. */
@@ -19,7 +19,9 @@ export interface RequestChannel {
  * For the requests of a connection that share what they go out by, and so go in their order: one that overtook another would
  * wait for it to be answered, and hold what it goes out by.
  */
-export type RequestChannels = { turn: Turn; next(): RequestChannel; refusal?: undefined } | { refusal: Refusal };
+export type RequestChannels =
+  | { turn: Turn; next(): RequestChannel; refusal?: undefined }
+  | { refusal: ConnectionRefusal };
 
 /** A connection for one request alone. */
 export function channelOver(upstream: UpstreamConnection): RequestChannel {

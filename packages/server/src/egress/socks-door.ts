@@ -1,9 +1,9 @@
 import type { Duplex } from "node:stream";
 import type { Destination } from "../core/egress.ts";
+import type { ConnectionRefusal } from "./connection-refusal.ts";
 import { type AllowedDestination, type Firewall, readingOf } from "./firewall.ts";
 import { gateLimits } from "./gate-limits.ts";
 import { readUntil } from "./read-until.ts";
-import type { Refusal } from "./refusal.ts";
 import { reset } from "./relay.ts";
 import { greetingAnswer, readGreeting, readRequest, requestAnswer, type SocksReply, type SocksStep } from "./socks.ts";
 import type { UpstreamConnection } from "./upstream-connection.ts";
@@ -16,7 +16,7 @@ export interface SocksDoorParts {
 }
 
 const replies = { denied: "notAllowed", failed: "hostUnreachable", limited: "failed" } as const satisfies Record<
-  Refusal["kind"],
+  ConnectionRefusal["kind"],
   SocksReply
 >;
 

@@ -13,9 +13,9 @@ import type {
   HostSettings,
 } from "../core/host-access.ts";
 import type { Happening, Recorder } from "../core/journal.ts";
+import { refused } from "../core/policy-refusal.ts";
 import type { Caller } from "../core/principal.ts";
 import type { Redactor } from "../core/redaction.ts";
-import { refused } from "../core/refusal.ts";
 import { checkRange } from "../core/size.ts";
 import type { HostAnswers } from "./answers.ts";
 import { checkArgv } from "./check-argv.ts";

@@ -1,6 +1,6 @@
 import { approvalLimits } from "../approvals/limits.ts";
 import type { Approvals } from "../core/approval.ts";
-import { refused, whyOf } from "../core/refusal.ts";
+import { refused, whyOf } from "../core/policy-refusal.ts";
 import { keepNewest } from "../lib/keep-newest.ts";
 
 interface HostQuestion {

@@ -2,7 +2,7 @@ import { inflate } from "../tar/inflate.ts";
 import { TarReader } from "../tar/tar-reader.ts";
 import { insideSteps } from "./inside-steps.ts";
 import { ociLimits } from "./limits.ts";
-import { refuseImage } from "./refusal.ts";
+import { refuseImage } from "./refuse-image.ts";
 import type { StagedFile, Staging } from "./staging.ts";
 import { quoted } from "./text.ts";
 

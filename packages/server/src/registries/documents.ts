@@ -3,7 +3,7 @@ import { jsonLimits } from "../core/json-limits.ts";
 import { parseJson } from "../core/parse-json.ts";
 import { ociLimits } from "./limits.ts";
 import { indexTypes, manifestTypes } from "./media-types.ts";
-import { refuseImage } from "./refusal.ts";
+import { refuseImage } from "./refuse-image.ts";
 
 const text = z.string().max(4_096);
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, "not a sha256 digest");

@@ -3,7 +3,7 @@ import type { FoundImage, ImageSource } from "./image-source.ts";
 import { ociLimits } from "./limits.ts";
 import { indexTypes, layerTypes, manifestTypes } from "./media-types.ts";
 import { fits, type Platform, tellPlatform } from "./platform.ts";
-import { refuseImage } from "./refusal.ts";
+import { refuseImage } from "./refuse-image.ts";
 import type { StagedFile } from "./staging.ts";
 
 /** What an image is, before its layers are here. */

@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { inflate } from "../tar/inflate.ts";
 import { type TarEntry, TarReader } from "../tar/tar-reader.ts";
 import { ociLimits } from "./limits.ts";
-import { inLayer, refuseImage } from "./refusal.ts";
+import { inLayer, refuseImage } from "./refuse-image.ts";
 
 export interface LayerEntry {
   entry: TarEntry;

@@ -1,5 +1,5 @@
 import type { Descriptor } from "./documents.ts";
-import { refuseImage } from "./refusal.ts";
+import { refuseImage } from "./refuse-image.ts";
 
 /** Nothing of an image is believed before this. */
 export function checkMatches(

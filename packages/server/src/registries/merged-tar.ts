@@ -1,7 +1,7 @@
 import { tarEnd, tarHeader, tarPadding } from "../tar/tar-writer.ts";
 import type { LayerReader } from "./layer-entries.ts";
 import type { MergedTree } from "./merged-tree.ts";
-import { refuseImage } from "./refusal.ts";
+import { refuseImage } from "./refuse-image.ts";
 import { asFolder, type FileNode, pathOf, type TreeName } from "./tree-node.ts";
 
 interface Order {

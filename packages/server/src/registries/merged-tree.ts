@@ -4,7 +4,7 @@ import { sandboxLimits } from "../core/limits.ts";
 import type { TarEntry } from "../tar/tar-reader.ts";
 import { insideSteps } from "./inside-steps.ts";
 import { ociLimits } from "./limits.ts";
-import { refuseImage } from "./refusal.ts";
+import { refuseImage } from "./refuse-image.ts";
 import { checkUtf8, ownText, quoted } from "./text.ts";
 import { asFolder, type FolderName, type FolderNode, type TreeName, type TreeNode } from "./tree-node.ts";
 

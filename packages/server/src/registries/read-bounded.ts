@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { AppError, messageOf } from "../core/errors.ts";
 import { registryLimits } from "./limits.ts";
-import { refuseImage } from "./refusal.ts";
+import { refuseImage } from "./refuse-image.ts";
 
 /** The pieces of an answer; one that says nothing for too long is over. */
 export async function* livelyPieces(body: Readable): AsyncGenerator<Buffer> {

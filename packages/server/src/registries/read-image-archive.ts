@@ -4,7 +4,7 @@ import { chooseManifest, collectImage, findManifest } from "./find-image.ts";
 import type { FoundImage, ImageSource } from "./image-source.ts";
 import { checkMatches } from "./match.ts";
 import type { Platform } from "./platform.ts";
-import { refuseImage } from "./refusal.ts";
+import { refuseImage } from "./refuse-image.ts";
 import { readStaged, type Staging } from "./staging.ts";
 
 /** Which of the images in an archive; it may hold only one unless given. */

@@ -9,7 +9,7 @@ import { mergedTar } from "./merged-tar.ts";
 import { MergedTree } from "./merged-tree.ts";
 import { Notes } from "./notes.ts";
 import { fits, type Platform, tellPlatform } from "./platform.ts";
-import { inLayer, refuseImage } from "./refusal.ts";
+import { inLayer, refuseImage } from "./refuse-image.ts";
 import { quoted } from "./text.ts";
 
 /** An image that was looked through: nothing of it can be refused any more. */

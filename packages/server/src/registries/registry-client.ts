@@ -8,7 +8,7 @@ import { type Challenge, readChallenge } from "./challenge.ts";
 import { registryLimits } from "./limits.ts";
 import { readBounded } from "./read-bounded.ts";
 import type { Reference } from "./reference.ts";
-import { refuseImage } from "./refusal.ts";
+import { refuseImage } from "./refuse-image.ts";
 
 export interface RegistryClientParts {
   way: RegistryWay;

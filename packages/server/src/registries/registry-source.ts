@@ -7,7 +7,7 @@ import { checkMatches } from "./match.ts";
 import { indexTypes, manifestTypes } from "./media-types.ts";
 import { livelyPieces, readBounded } from "./read-bounded.ts";
 import type { Reference } from "./reference.ts";
-import { refuseImage } from "./refusal.ts";
+import { refuseImage } from "./refuse-image.ts";
 import type { RegistryClient } from "./registry-client.ts";
 import type { StagedFile, StagedWriter, Staging } from "./staging.ts";
 

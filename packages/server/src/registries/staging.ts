@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, mkdtemp, open, readFile, rm, statfs } from "nod
 import { join } from "node:path";
 import { AppError } from "../core/errors.ts";
 import { ociLimits } from "./limits.ts";
-import { refuseImage } from "./refusal.ts";
+import { refuseImage } from "./refuse-image.ts";
 
 /** Bytes of a stranger's, under a name of ours. */
 export interface StagedFile {

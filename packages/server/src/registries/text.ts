@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { refuseImage } from "./refusal.ts";
+import { refuseImage } from "./refuse-image.ts";
 
 /** A name as a refusal shows it. */
 export function quoted(name: string): string {

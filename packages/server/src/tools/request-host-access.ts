@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { approvalLimits } from "../approvals/limits.ts";
 import { approvalStates } from "../core/approval.ts";
-import { waitPath } from "../core/refusal.ts";
+import { waitPath } from "../core/policy-refusal.ts";
 import { hostLimits } from "../host-access/limits.ts";
 import { defineTool } from "./tool.ts";
 

@@ -11,13 +11,13 @@ import {
 import type { TLSSocket } from "node:tls";
 import { AppError, messageOf } from "../../core/errors.ts";
 import { type AdmitParts, admit } from "../admit.ts";
+import type { ConnectionRefusal } from "../connection-refusal.ts";
 import { http2Over } from "../dialer.ts";
 import type { AllowedDestination } from "../firewall.ts";
 import { gateLimits, inspectionLimits } from "../gate-limits.ts";
 import { problemAnswer } from "../http-answer.ts";
 import { parseAuthority } from "../proxy-target.ts";
 import { readHost } from "../read-host.ts";
-import type { Refusal } from "../refusal.ts";
 import { reset } from "../relay.ts";
 import type { UpstreamConnection } from "../upstream-connection.ts";
 import { fieldsOf, headersOf } from "./http2-fields.ts";
@@ -25,7 +25,7 @@ import { answerStream, forwardStream } from "./http2-forward.ts";
 
 export type UpstreamTls =
   | { socket: TLSSocket; upstream: UpstreamConnection; refusal?: undefined }
-  | { refusal: Refusal };
+  | { refusal: ConnectionRefusal };
 
 const { NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
 const bounds = {
@@ -66,7 +66,7 @@ export function serveHttp2(parts: AdmitParts, client: TLSSocket, allowed: Allowe
 interface Connection {
   allowed: AllowedDestination;
   far: ClientHttp2Session | undefined;
-  refusal: Refusal | undefined;
+  refusal: ConnectionRefusal | undefined;
   upstream: UpstreamConnection | undefined;
 }
 

@@ -7,15 +7,15 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import { codedRefusal, isCoded } from "../coded-answer.ts";
+import { type ConnectionRefusal, formatRefusal, type RefusalResponse } from "../connection-refusal.ts";
 import type { AllowedDestination } from "../firewall.ts";
-import { formatRefusal, type Refusal, type RefusalAnswer } from "../refusal.ts";
 import type { Filled } from "./credentials.ts";
 import { fieldsOf, headersOf } from "./http2-fields.ts";
 
 const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
 
 /** In place of the host. What more of a body comes is not read. */
-export function answerStream(stream: ServerHttp2Stream, answer: Refusal | RefusalAnswer): void {
+export function answerStream(stream: ServerHttp2Stream, answer: ConnectionRefusal | RefusalResponse): void {
   if (stream.destroyed || stream.headersSent) return;
   const { status, headers, body } = "kind" in answer ? formatRefusal(answer) : answer;
   stream.respond({ ":status": status, ...headers, "content-length": Buffer.byteLength(body) });
@@ -29,7 +29,7 @@ export function forwardStream(
   far: ClientHttp2Session,
   headers: OutgoingHttpHeaders,
   { mask, look, allowed }: Pick<Filled, "mask" | "look"> & { allowed: AllowedDestination },
-  broken: (error: unknown) => Refusal,
+  broken: (error: unknown) => ConnectionRefusal,
 ): void {
   const hasBody = !stream.endAfterHeaders;
   const out = far.request(headers, { endStream: !hasBody, waitForTrailers: hasBody });

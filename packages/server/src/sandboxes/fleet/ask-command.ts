@@ -3,7 +3,7 @@ import type { Approvals, Question } from "../../core/approval.ts";
 import type { Command } from "../../core/command.ts";
 import type { CommandDecision } from "../../core/command-policy.ts";
 import { AppError } from "../../core/errors.ts";
-import { type Refusal, refused, whyOf } from "../../core/refusal.ts";
+import { type PolicyRefusal, refused, whyOf } from "../../core/policy-refusal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import { describe } from "./describe-command.ts";
 
@@ -29,7 +29,7 @@ export async function askCommand(
 }
 
 /** Nobody attends, or too many questions wait: the rule belongs to the refusal all the same. */
-function explained(error: unknown, { rule, details }: Omit<Refusal, "why">): unknown {
+function explained(error: unknown, { rule, details }: Omit<PolicyRefusal, "why">): unknown {
   if (!(error instanceof AppError)) return error;
   const { code, message, hint, retryAfterMs } = error;
   return new AppError(code, message, {

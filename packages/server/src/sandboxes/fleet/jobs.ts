@@ -5,8 +5,8 @@ import type { CommandDecision, CommandPolicy } from "../../core/command-policy.t
 import type { ContextInfo } from "../../core/context.ts";
 import { AppError } from "../../core/errors.ts";
 import type { JobOptions } from "../../core/fleet.ts";
+import { refused } from "../../core/policy-refusal.ts";
 import type { Caller } from "../../core/principal.ts";
-import { refused } from "../../core/refusal.ts";
 import { askCommand } from "./ask-command.ts";
 import { decideCommand } from "./decide-command.ts";
 import type { Member } from "./member.ts";

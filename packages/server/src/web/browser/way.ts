@@ -3,8 +3,8 @@ import type { Approvals } from "../../core/approval.ts";
 import type { Destination, EgressVerdict } from "../../core/egress.ts";
 import type { AttemptRecords, LoggedAttempt } from "../../core/egress-policies.ts";
 import { AppError } from "../../core/errors.ts";
+import { refused, whyOf } from "../../core/policy-refusal.ts";
 import type { Caller } from "../../core/principal.ts";
-import { refused, whyOf } from "../../core/refusal.ts";
 import { browserLimits } from "./limits.ts";
 
 export interface WayParts {

@@ -3,7 +3,7 @@ import type { ApprovalKind } from "./approval-kinds.ts";
 import { AppError } from "./errors.ts";
 
 /** Refusal by policy, for the agent that tried it: nothing is broken, and this is how it could be allowed. */
-export interface Refusal {
+export interface PolicyRefusal {
   kind: ApprovalKind;
   /** `api.example.com:443`, or what a command is called in its message. */
   what: string;
@@ -22,7 +22,7 @@ export function waitPath(id: string): string {
 }
 
 /** A problem whose details an agent can act on: the id to wait for, and where. */
-export function refused({ kind, what, why, rule, approval, ask, details }: Refusal): AppError {
+export function refused({ kind, what, why, rule, approval, ask, details }: PolicyRefusal): AppError {
   return new AppError("forbidden", `${what} is not allowed: ${why}`, {
     hint: hintOf(approval, ask),
     details: {

@@ -3,9 +3,9 @@ import type { Approval } from "../core/approval.ts";
 import type { Destination, EgressLayer } from "../core/egress.ts";
 import { AppError } from "../core/errors.ts";
 import type { RefusalKind } from "../core/network-refusal.ts";
-import { refused } from "../core/refusal.ts";
+import { refused } from "../core/policy-refusal.ts";
 
-export interface Refusal {
+export interface ConnectionRefusal {
   kind: RefusalKind;
   destination: Destination;
   /** A sentence. */
@@ -30,14 +30,14 @@ const hints = {
   limited: "close connections, or wait until some have ended, and try again",
 } as const;
 
-export interface RefusalAnswer {
+export interface RefusalResponse {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: string;
 }
 
 /** RFC 9457, like the problems of the API. */
-export function formatRefusal(refusal: Refusal): RefusalAnswer {
+export function formatRefusal(refusal: ConnectionRefusal): RefusalResponse {
   const { kind } = refusal;
   const { code, message, hint, details } = errorOf(refusal);
   const problem = { type: `urn:caisson:error:${code}`, title: titles[kind], status: statuses[kind], detail: message };
@@ -49,7 +49,7 @@ export function formatRefusal(refusal: Refusal): RefusalAnswer {
 }
 
 /** As an error, for whoever is no program of the sandbox. */
-export function errorOf({ kind, destination, reason, rule, layer, approval, ask }: Refusal): AppError {
+export function errorOf({ kind, destination, reason, rule, layer, approval, ask }: ConnectionRefusal): AppError {
   const { host, port } = destination;
   const details = { host, port, layer };
   if (kind !== "denied")
