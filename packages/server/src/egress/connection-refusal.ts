@@ -1,4 +1,4 @@
-/** What is said to a program whose connection was refused: that it was policy, which rule, and what can be done (NET-09). */
+/** Words the refusal that a program gets: that it was policy, which rule, and what can be done (NET-09). */
 import type { Approval } from "../core/approval.ts";
 import type { Destination, EgressLayer } from "../core/egress.ts";
 import { AppError } from "../core/errors.ts";
