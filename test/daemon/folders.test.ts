@@ -8,16 +8,16 @@ import { engines, ordinary } from "../harness.ts";
 import { openTestHost } from "./engine-host.ts";
 import { caisson, Up, upTimeoutMs } from "./up.ts";
 
-interface Answer {
+interface ApiResponse {
   status: number;
   text: string;
   body: { id?: string; code?: string; detail?: string; origin?: string };
 }
 
-async function create(up: Up, body: object): Promise<Answer> {
+async function create(up: Up, body: object): Promise<ApiResponse> {
   const answer = await up.fetch("/api/v1/sandboxes", body);
   const text = await answer.text();
-  return { status: answer.status, text, body: JSON.parse(text) as Answer["body"] };
+  return { status: answer.status, text, body: JSON.parse(text) as ApiResponse["body"] };
 }
 
 const stranger = 54_321;

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Errand, ErrandAnswer } from "../../packages/server/src/core/errand.ts";
+import type { Errand, ErrandResponse } from "../../packages/server/src/core/errand.ts";
 import { certificate } from "./certificate.ts";
 import { type FieldOptions, field } from "./field.ts";
 import { dnsHost } from "./hosts.ts";
@@ -17,8 +17,8 @@ export async function errands(options: FieldOptions) {
   return {
     ...box,
     dns,
-    run: (errand: Errand): Promise<ErrandAnswer> => box.gate.run(errand),
-    get: (url: string, signal = new AbortController().signal): Promise<ErrandAnswer> =>
+    run: (errand: Errand): Promise<ErrandResponse> => box.gate.run(errand),
+    get: (url: string, signal = new AbortController().signal): Promise<ErrandResponse> =>
       box.gate.run({ url: new URL(url), headers: { "X-From": "test" }, signal }),
     async [Symbol.asyncDispose]() {
       await box[Symbol.asyncDispose]();

@@ -6,11 +6,11 @@ import { AppError } from "../../packages/server/src/core/errors.ts";
 import type { HostSettings } from "../../packages/server/src/core/host-access.ts";
 import { redacted } from "../../packages/server/src/core/redaction.ts";
 import { ValueRedactor } from "../../packages/server/src/dlp/redactor.ts";
-import { HostAnswers } from "../../packages/server/src/host-access/answers.ts";
 import { closedHost } from "../../packages/server/src/host-access/closed-host.ts";
 import { readPolicy } from "../../packages/server/src/host-access/decide.ts";
 import { GuardedHost } from "../../packages/server/src/host-access/guarded-host.ts";
 import { hostLimits } from "../../packages/server/src/host-access/limits.ts";
+import { StandingAnswers } from "../../packages/server/src/host-access/standing-answers.ts";
 import { as, QueueHome, usual } from "../approvals/fixture.ts";
 import { Folder, handWith, nothing } from "./hand.ts";
 
@@ -22,10 +22,10 @@ const secret = "hunter2-hunter2";
 async function openHost(given: Partial<HostSettings>, home: QueueHome, approvals: Partial<ApprovalSettings> = {}) {
   const settings: HostSettings = { ...nothing, namespaces: ["default"], ...given };
   const policy = readPolicy(settings);
-  let answers: HostAnswers | undefined;
+  let answers: StandingAnswers | undefined;
   // The queue needs the answers as it opens, and they its store.
   const opened = await home.open({ settings: { ...usual, ...approvals }, effects: { host: proxied(() => answers) } });
-  answers = await HostAnswers.open({ records: opened.store.approvals, policy, namespaces: settings.namespaces });
+  answers = await StandingAnswers.open({ records: opened.store.approvals, policy, namespaces: settings.namespaces });
   const redactor = new ValueRedactor();
   redactor.hide([Buffer.from(secret)]);
   const host = new GuardedHost({
@@ -40,13 +40,13 @@ async function openHost(given: Partial<HostSettings>, home: QueueHome, approvals
   return { host, ...opened, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
 }
 
-function proxied(answers: () => HostAnswers | undefined) {
-  const now = () => answers() as HostAnswers;
+function proxied(answers: () => StandingAnswers | undefined) {
+  const now = () => answers() as StandingAnswers;
   return {
-    known: (question: Parameters<HostAnswers["known"]>[0]) => now().known(question),
-    check: (...args: Parameters<HostAnswers["check"]>) => now().check(...args),
-    hold: (...args: Parameters<HostAnswers["hold"]>) => now().hold(...args),
-    release: (...args: Parameters<HostAnswers["release"]>) => now().release(...args),
+    known: (question: Parameters<StandingAnswers["known"]>[0]) => now().known(question),
+    check: (...args: Parameters<StandingAnswers["check"]>) => now().check(...args),
+    hold: (...args: Parameters<StandingAnswers["hold"]>) => now().hold(...args),
+    release: (...args: Parameters<StandingAnswers["release"]>) => now().release(...args),
   };
 }
 

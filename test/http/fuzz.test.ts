@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { seed, soak } from "../harness.ts";
 import type { Api } from "./api.ts";
 import { type MadeRequest, madeRequests } from "./made-requests.ts";
-import { type RawAnswer, RawClient } from "./raw.ts";
+import { RawClient, type RawResponse } from "./raw.ts";
 import { openTestServer, type TestServer } from "./server.ts";
 
 const count = soak ? 10_000 : 300;
@@ -14,7 +14,7 @@ const byDesign = [
   /^the sandbox is lost: destroyed$/, // by an earlier request, whose answer nobody waited for
 ];
 
-const detailOf = ({ bytes }: RawAnswer): string => JSON.parse(bytes.toString()).detail;
+const detailOf = ({ bytes }: RawResponse): string => JSON.parse(bytes.toString()).detail;
 
 describe("requests made up from the OpenAPI document", () => {
   let server: TestServer;
@@ -37,7 +37,7 @@ describe("requests made up from the OpenAPI document", () => {
     return { id, process: process.json.id, context: context.json.id, snapshot_id: snapshot.json.id, port: "8000" };
   }
 
-  function check({ method, template: path }: MadeRequest, { status, headers, bytes }: RawAnswer): void {
+  function check({ method, template: path }: MadeRequest, { status, headers, bytes }: RawResponse): void {
     if (status >= 500 && status !== 503) throw new Error(`failed with ${status}: ${bytes}`);
     const contentType = headers["content-type"] ?? null;
     const isJson = /^application\/(problem\+)?json/.test(contentType ?? "") && bytes.length > 0;

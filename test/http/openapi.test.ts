@@ -8,7 +8,7 @@ import { openTestServer, type TestServer } from "./server.ts";
 
 const [engine = "container"] = engines;
 
-interface Answer {
+interface ResponseObject {
   properties: { result: { $ref?: string } };
 }
 
@@ -46,7 +46,7 @@ describe("[API-01] the OpenAPI document", () => {
       const fields = requestBody?.content["application/json"]?.schema?.properties ?? {};
       expect(Object.keys(fields).sort(), name).toEqual(Object.keys((input as unknown as z.ZodObject).shape).sort());
       const answer = responses?.[200]?.content?.["application/json"]?.schema ?? {};
-      const { result } = (answer as unknown as Answer).properties;
+      const { result } = (answer as unknown as ResponseObject).properties;
       const { properties } = (schemas[result.$ref?.split("/").at(-1) ?? ""] ?? result) as { properties: object };
       const shape = (output as unknown as z.ZodObject).shape;
       expect(Object.keys(properties).sort(), name).toEqual(Object.keys(shape).sort());

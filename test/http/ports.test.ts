@@ -11,7 +11,7 @@ import { openTestServer, type TestServer } from "./server.ts";
 
 const hidden = "value-that-must-not-leave-4711";
 
-interface Answer {
+interface PortResponse {
   status: number;
   headers: IncomingMessage["headers"];
   text: string;
@@ -49,8 +49,8 @@ describe.each(engines)("ports of a sandbox (%s)", (engine) => {
     });
 
   /** As a browser would: by the host's own name, which is this machine. */
-  function browse(path: string, { host = `8000-${id}.localhost`, headers = {} } = {}): Promise<Answer> {
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  function browse(path: string, { host = `8000-${id}.localhost`, headers = {} } = {}): Promise<PortResponse> {
+    const { promise, resolve, reject } = Promise.withResolvers<PortResponse>();
     const sent = request({
       host: "127.0.0.1",
       port: browserPort,

@@ -8,7 +8,7 @@ export interface RawRequest {
   body?: string | Buffer | undefined;
 }
 
-export interface RawAnswer {
+export interface RawResponse {
   status: number;
   headers: IncomingHttpHeaders;
   bytes: Buffer;
@@ -26,8 +26,8 @@ export class RawClient implements Disposable {
   }
 
   /** Streams are left once they have begun, and undefined is what did not answer in so long. */
-  send({ method, path, headers, body }: RawRequest, patienceMs = 10_000): Promise<RawAnswer | undefined> {
-    const { promise, resolve, reject } = Promise.withResolvers<RawAnswer | undefined>();
+  send({ method, path, headers, body }: RawRequest, patienceMs = 10_000): Promise<RawResponse | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<RawResponse | undefined>();
     const { hostname, port } = new URL(this.#base);
     const length = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
     const sent = request(

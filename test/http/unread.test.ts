@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
 import { httpLimits } from "../../packages/server/src/http/limits.ts";
-import { UnreadAnswers } from "../../packages/server/src/http/unread-answers.ts";
+import { UnreadResponses } from "../../packages/server/src/http/unread-responses.ts";
 import { engines } from "../harness.ts";
 import { openTestServer } from "./server.ts";
 
@@ -33,7 +33,7 @@ async function unreadAnswer(bytes: number) {
 }
 
 it("a connection is cut whose client leaves an answer where it is, and none on which there is nothing to read", async () => {
-  const unread = new UnreadAnswers();
+  const unread = new UnreadResponses();
   const stalledMs = httpLimits.stalledMs.large;
   await using left = await unreadAnswer(32 * 1024 ** 2);
   await using read = await unreadAnswer(32 * 1024 ** 2);
@@ -62,7 +62,7 @@ it("a connection is cut whose client leaves an answer where it is, and none on w
 });
 
 it("large answers are kept for nobody who reads none: by REST and by MCP", async () => {
-  const unread = new UnreadAnswers();
+  const unread = new UnreadResponses();
   const looked = vi.spyOn(unread, "endStalled");
   await using server = await openTestServer(engine, { unread, stalledEveryMs: 10 });
   const { token, key } = await server.keyring.issue({ name: "agent", namespace: "default", role: "agent" });

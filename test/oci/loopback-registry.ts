@@ -12,14 +12,14 @@ import { Staging } from "../../packages/server/src/registries/staging.ts";
 import { platform } from "./made-image.ts";
 import { type Listing, listTar } from "./read-back.ts";
 
-export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** A server that answers as a test says, and remembers what it was asked. */
 export class LoopbackServer implements AsyncDisposable {
   readonly asked: { url: string; authorization: string | undefined; range: string | undefined }[] = [];
   readonly #server: Server;
 
-  private constructor(answer: Answer) {
+  private constructor(answer: RequestHandler) {
     this.#server = createServer((request, response) => {
       const { authorization, range } = request.headers;
       this.asked.push({ url: request.url ?? "", authorization, range });
@@ -27,7 +27,7 @@ export class LoopbackServer implements AsyncDisposable {
     });
   }
 
-  static async open(answer: Answer): Promise<LoopbackServer> {
+  static async open(answer: RequestHandler): Promise<LoopbackServer> {
     const opened = new LoopbackServer(answer);
     await new Promise<void>((done) => opened.#server.listen(0, "127.0.0.1", done));
     return opened;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ociLimits, registryLimits } from "../../packages/server/src/registries/limits.ts";
-import { type Answer, LoopbackServer, pull } from "./loopback-registry.ts";
+import { LoopbackServer, pull, type RequestHandler } from "./loopback-registry.ts";
 import { file, makeImage, makeTar, sha256 } from "./made-image.ts";
 import { leftIn } from "./read-back.ts";
 
@@ -12,7 +12,7 @@ const blobs = new Map([made.config, ...made.layers].map(({ bytes }) => [sha256(b
 const layerDigest = sha256(made.layers[0]?.bytes ?? Buffer.alloc(0));
 
 /** A registry with one image, as the specification has it. */
-const wellBehaved: Answer = ({ url = "", headers }, response) => {
+const wellBehaved: RequestHandler = ({ url = "", headers }, response) => {
   if (url.startsWith("/v2/made/manifests/"))
     return response.writeHead(200, { "content-type": made.manifest.mediaType }).end(made.manifest.bytes);
   const blob = blobs.get(url.split("/").at(-1) ?? "");
@@ -191,7 +191,7 @@ describe("a registry that an operator names", () => {
 });
 
 describe("a registry cannot", () => {
-  const answering = (path: string, answer: Answer) =>
+  const answering = (path: string, answer: RequestHandler) =>
     LoopbackServer.open((request, response) =>
       request.url?.includes(path) ? answer(request, response) : wellBehaved(request, response),
     );
@@ -280,7 +280,7 @@ describe("a registry cannot", () => {
   });
 
   it("send a manifest, or a token, without an end", async () => {
-    const endless: Answer = (_, response) => {
+    const endless: RequestHandler = (_, response) => {
       response.writeHead(200, { "content-type": made.manifest.mediaType });
       const more = () => {
         while (!response.destroyed && response.write(Buffer.alloc(1024 * 1024, " ")));

@@ -17,7 +17,7 @@ export interface HostFrame {
   size?: number;
 }
 
-export interface Answer {
+export interface GuestReply {
   type: number;
   channel: number;
   stream: number;
@@ -50,7 +50,7 @@ export function row(tag: number, value: string | bigint): Buffer {
 
 /** An owner that says to a real guest whatever a test wants. */
 export class HostileHost implements Disposable {
-  readonly answers: Answer[] = [];
+  readonly answers: GuestReply[] = [];
   readonly #id: string;
   readonly #in: number;
   readonly #out: number;
@@ -118,7 +118,7 @@ export class HostileHost implements Disposable {
   }
 
   /** Waits for an answer; undefined once the guest has ended without it. */
-  async answer(wanted: (answer: Answer) => boolean): Promise<Answer | undefined> {
+  async answer(wanted: (answer: GuestReply) => boolean): Promise<GuestReply | undefined> {
     for (;;) {
       const { dead } = this;
       this.take();

@@ -14,7 +14,7 @@ import type { EgressPolicy } from "./core/egress.ts";
 import type { PolicyDraft, RuleDraft } from "./core/egress-policies.ts";
 import type { CreatedSandbox, Engine, EngineName, KeptSandbox, SandboxLimits, StartOptions } from "./core/engine.ts";
 import type { EngineSource } from "./core/engine-source.ts";
-import type { Errand, ErrandAnswer } from "./core/errand.ts";
+import type { Errand, ErrandResponse } from "./core/errand.ts";
 import { AppError, explainFullDisk } from "./core/errors.ts";
 import type { ImageRecord } from "./core/image-record.ts";
 import type { Events, Happening } from "./core/journal.ts";
@@ -155,7 +155,7 @@ export class Caisson implements AsyncDisposable {
   }
 
   /** Fetches something on behalf of a sandbox whose wire this process has: by its policy, and on its account. */
-  async errand(sandboxId: string, errand: Errand): Promise<ErrandAnswer> {
+  async errand(sandboxId: string, errand: Errand): Promise<ErrandResponse> {
     const gate = this.#gates.get(sandboxId);
     if (gate === undefined) throw new AppError("unavailable", `${sandboxId} is not running here`);
     return gate.run(errand);

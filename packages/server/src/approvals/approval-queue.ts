@@ -13,13 +13,13 @@ import { refused } from "../core/policy-refusal.ts";
 import type { Caller } from "../core/principal.ts";
 import { requireScope } from "../core/scope.ts";
 import { ApprovalBook, type BookParts } from "./approval-book.ts";
-import { Asking } from "./asking.ts";
 import { holds, scopeOf, settledAlready } from "./decision.ts";
 import { ended } from "./ended.ts";
 import { approvalLimits } from "./limits.ts";
 import { PendingQuestions } from "./pending.ts";
+import { QuestionAsker } from "./question-asker.ts";
+import { QuestionSettler } from "./question-settler.ts";
 import { raced } from "./raced.ts";
-import { Settling } from "./settling.ts";
 import { Waiters } from "./waiters.ts";
 
 export interface ApprovalQueueParts extends BookParts {
@@ -34,8 +34,8 @@ export class ApprovalQueue implements Approvals, AsyncDisposable {
   readonly #effects: ApprovalEffects;
   readonly #pending = new PendingQuestions();
   readonly #book: ApprovalBook;
-  readonly #settling: Settling;
-  readonly #asking: Asking;
+  readonly #settler: QuestionSettler;
+  readonly #asker: QuestionAsker;
   readonly #waiters = new Waiters();
   readonly #pruning: NodeJS.Timeout;
   #closed = false;
@@ -44,19 +44,19 @@ export class ApprovalQueue implements Approvals, AsyncDisposable {
     const { settings, clock, effects = {}, onError } = parts;
     const pending = this.#pending;
     const book = new ApprovalBook(parts);
-    const settling = new Settling({ pending, book, clock, effects, onError });
+    const settler = new QuestionSettler({ pending, book, clock, effects, onError });
     this.#parts = parts;
     this.#effects = effects;
     this.#book = book;
-    this.#settling = settling;
-    this.#asking = new Asking({
+    this.#settler = settler;
+    this.#asker = new QuestionAsker({
       pending,
       book,
       clock,
       settings,
       effects,
       checkOpen: (question) => this.#checkOpen(question),
-      late: (entry) => settling.late(entry),
+      late: (entry) => settler.late(entry),
     });
     this.#pruning = setInterval(() => void this.#prune().catch(onError), approvalLimits.pruneIntervalMs).unref();
   }
@@ -79,12 +79,12 @@ export class ApprovalQueue implements Approvals, AsyncDisposable {
   }
 
   ask(question: Question): Promise<Approval> {
-    return this.#asking.ask(question, undefined);
+    return this.#asker.ask(question, undefined);
   }
 
   async request(caller: Caller, question: Omit<Question, "namespace">): Promise<Approval> {
     requireScope(caller.principal, "use");
-    return this.#asking.ask({ ...question, namespace: caller.principal.namespace }, caller);
+    return this.#asker.ask({ ...question, namespace: caller.principal.namespace }, caller);
   }
 
   async settled(id: string, signal?: AbortSignal): Promise<Approval> {
@@ -130,7 +130,7 @@ export class ApprovalQueue implements Approvals, AsyncDisposable {
     const { approve, reason = null } = decision;
     this.#effects[found.kind]?.check?.(found, { approve, scope });
     const answer = { state: approve ? "approved" : "denied", scope, reason } as const;
-    return this.#settling.decide(entry, entry.approval, answer, caller);
+    return this.#settler.decide(entry, entry.approval, answer, caller);
   }
 
   async revoke(caller: Caller, id: string): Promise<Approval> {
@@ -151,7 +151,7 @@ export class ApprovalQueue implements Approvals, AsyncDisposable {
   /** Withdraws what a sandbox that is gone has asked, and what was answered for it. */
   async forget(sandboxId: string): Promise<void> {
     const own = this.#pending.all.filter((entry) => entry.sandboxId === sandboxId);
-    await this.#settling.endAll(own, "cancelled", ended.destroyed);
+    await this.#settler.endAll(own, "cancelled", ended.destroyed);
     await this.#parts.records.forget(sandboxId, this.#parts.clock.wallMs()).catch(this.#parts.onError);
   }
 
@@ -197,6 +197,6 @@ export class ApprovalQueue implements Approvals, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     clearInterval(this.#pruning);
-    await this.#settling.endAll(this.#pending.all, "expired", ended.stopped);
+    await this.#settler.endAll(this.#pending.all, "expired", ended.stopped);
   }
 }

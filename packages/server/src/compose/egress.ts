@@ -4,8 +4,8 @@ import { ApprovalQueue } from "../approvals/approval-queue.ts";
 import type { Oversight } from "../caisson-parts.ts";
 import type { HostAccess } from "../core/host-access.ts";
 import type { ActivePolicies } from "../egress/active-policies.ts";
+import { egressApprovalEffect } from "../egress/approval-effect.ts";
 import { AttemptLog } from "../egress/attempt-log.ts";
-import { holdAnswers } from "../egress/hold-answer.ts";
 import { egressLimits } from "../egress/limits.ts";
 import { StoredPolicies } from "../egress/stored-policies.ts";
 import { readyHost } from "../host-access/open-host.ts";
@@ -60,7 +60,7 @@ export async function openEgress(
       journal,
       clock,
       settings: parts.approvals,
-      effects: { egress: holdAnswers(policies, inForce), ...ready.effects },
+      effects: { egress: egressApprovalEffect(policies, inForce), ...ready.effects },
       onError,
     }),
   );

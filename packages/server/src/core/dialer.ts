@@ -6,7 +6,7 @@ export interface OutboundRequest {
   timeoutMs: number;
 }
 
-export interface OutboundAnswer {
+export interface OutboundResponse {
   status: number;
   /** Target of a redirect, which is not followed; null without one. */
   location: string | null;
@@ -14,5 +14,5 @@ export interface OutboundAnswer {
 
 export interface Dialer {
   /** Rejects with an AppError that says why nothing was sent, or no answer came. Redirects are not followed. */
-  post(request: OutboundRequest): Promise<OutboundAnswer>;
+  post(request: OutboundRequest): Promise<OutboundResponse>;
 }

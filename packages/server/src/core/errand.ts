@@ -6,11 +6,11 @@ export interface Errand {
   url: URL;
   headers: Readonly<Record<string, string>>;
   /** The answer that sent it here: what a human has approved for that holds for the same place. */
-  after?: ErrandAnswer;
+  after?: ErrandResponse;
   signal: AbortSignal;
 }
 
-export interface ErrandAnswer {
+export interface ErrandResponse {
   status: number;
   /** Names in lower case; of several only what Node's parser keeps. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -19,4 +19,4 @@ export interface ErrandAnswer {
 }
 
 /** Rejects with an AppError: what policy refused says which rule, how to ask, and what to wait for. */
-export type RunErrand = (errand: Errand) => Promise<ErrandAnswer>;
+export type RunErrand = (errand: Errand) => Promise<ErrandResponse>;

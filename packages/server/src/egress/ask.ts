@@ -5,23 +5,23 @@ import { whyOf } from "../core/policy-refusal.ts";
 import { gateLimits } from "./gate-limits.ts";
 
 /** Who is asked on behalf of one sandbox. */
-export interface Asking {
+export interface ApprovalSource {
   approvals: Approvals;
   namespace: string;
 }
 
-export type Answer =
+export type AskOutcome =
   | { state: "approved"; approval: Approval }
   | { state: "refused"; approval?: Approval | undefined; reason: string };
 
 /** Asks, and waits for a while; the question may stand longer. At most so many attempts of a sandbox wait at once. */
 export class Asker {
-  readonly #asking: () => Asking | undefined;
+  readonly #asking: () => ApprovalSource | undefined;
   readonly #sandboxId: string;
   readonly #signal: AbortSignal;
   #waiting = 0;
 
-  constructor(sandboxId: string, asking: () => Asking | undefined, signal: AbortSignal) {
+  constructor(sandboxId: string, asking: () => ApprovalSource | undefined, signal: AbortSignal) {
     this.#sandboxId = sandboxId;
     this.#asking = asking;
     this.#signal = signal;
@@ -31,7 +31,7 @@ export class Asker {
     return this.#asking()?.approvals.attended === true;
   }
 
-  async ask(kind: "egress" | "upload", { host, port }: Destination, detail: Question["detail"]): Promise<Answer> {
+  async ask(kind: "egress" | "upload", { host, port }: Destination, detail: Question["detail"]): Promise<AskOutcome> {
     const asking = this.#asking();
     if (asking?.approvals.attended !== true)
       return { state: "refused", reason: "no rule knows it, and nobody is there to be asked" };
@@ -52,7 +52,7 @@ export class Asker {
   }
 }
 
-function read(approval: Approval): Answer {
+function read(approval: Approval): AskOutcome {
   if (approval.state === "approved") return { state: "approved", approval };
   return { state: "refused", approval, reason: whyOf(approval) };
 }

@@ -13,7 +13,7 @@ import { request as requestTls } from "node:https";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
-import type { Dialer, OutboundAnswer, OutboundRequest } from "../core/dialer.ts";
+import type { Dialer, OutboundRequest, OutboundResponse } from "../core/dialer.ts";
 import { AppError, errnoOf, messageOf } from "../core/errors.ts";
 import { dialLimits } from "../webhooks/limits.ts";
 import { isBlockedAddress } from "./blocked-ranges.ts";
@@ -50,7 +50,7 @@ export class HttpDialer implements Dialer {
     this.#allowPrivate = allowPrivate;
   }
 
-  async post({ url: text, headers, body, timeoutMs }: OutboundRequest): Promise<OutboundAnswer> {
+  async post({ url: text, headers, body, timeoutMs }: OutboundRequest): Promise<OutboundResponse> {
     const url = checkOutboundUrl(text);
     const host = url.hostname.replace(/^\[|\]$/g, "");
     if (isIP(host) !== 0 && !this.#mayDial(host)) throw refused(host);

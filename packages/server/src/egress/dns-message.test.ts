@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { dnsCodes, formatAnswer, formatMistake, parseQuery } from "./dns-message.ts";
+import { dnsCodes, formatMistake, formatResponse, parseQuery } from "./dns-message.ts";
 
 function ask(name: string, type: number, { flags = 0x0100, id = 7 } = {}): Buffer {
   const header = Buffer.alloc(12);
@@ -20,12 +20,12 @@ describe("questions to the resolver", () => {
     const message = ask("aPi.example.com", 1);
     const query = parseQuery(message);
     if (query === undefined || "code" in query) throw new Error("not read");
-    const answer = formatAnswer(query, dnsCodes.ok, Buffer.from([127, 64, 0, 16]));
+    const answer = formatResponse(query, dnsCodes.ok, Buffer.from([127, 64, 0, 16]));
     expect(answer.subarray(12, message.length)).toEqual(message.subarray(12));
     expect(answer.readUInt16BE(0)).toBe(7);
     expect(answer.readUInt16BE(6)).toBe(1);
     expect(answer.subarray(-4)).toEqual(Buffer.from([127, 64, 0, 16]));
-    expect(formatAnswer(query, dnsCodes.noSuchName).readUInt16BE(2) & 15).toBe(3);
+    expect(formatResponse(query, dnsCodes.noSuchName).readUInt16BE(2) & 15).toBe(3);
   });
 
   it.each([

@@ -77,7 +77,7 @@ export function formatMistake({ id, code }: DnsMistake): Buffer {
 }
 
 /** Without an address and with code ok: the name is there and has no such record. */
-export function formatAnswer(query: DnsQuery, code: DnsCode, address?: Buffer): Buffer {
+export function formatResponse(query: DnsQuery, code: DnsCode, address?: Buffer): Buffer {
   const { id, recursion, question, type } = query;
   if (address === undefined) return Buffer.concat([header(id, recursion, code, 1, 0), question]);
   const record = Buffer.alloc(12);

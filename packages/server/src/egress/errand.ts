@@ -1,7 +1,7 @@
 /** What the daemon fetches on behalf of a sandbox goes the way of that sandbox's own connections, step by step (S44). */
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Errand, ErrandAnswer } from "../core/errand.ts";
+import type { Errand, ErrandResponse } from "../core/errand.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import { getOver } from "../http-over/get.ts";
 import { type AdmitParts, admit } from "./admit.ts";
@@ -18,10 +18,10 @@ export interface ErrandParts extends AdmitParts {
 }
 
 /** By which an answer was got. */
-const allowedBy = new WeakMap<ErrandAnswer, AllowedDestination>();
+const allowedBy = new WeakMap<ErrandResponse, AllowedDestination>();
 
 /** Judges, asks, connects and sends the request: only the firewall decides, and only what it allowed is dialled. */
-export async function runErrand(parts: ErrandParts, errand: Errand): Promise<ErrandAnswer> {
+export async function runErrand(parts: ErrandParts, errand: Errand): Promise<ErrandResponse> {
   const url = checkOutboundUrl(errand.url.href);
   const { signal } = errand;
   const fields = ["Host", url.host, ...Object.entries(errand.headers).flat(), "Connection", "close"];

@@ -5,8 +5,8 @@ import type { DownloadDraft, Downloads } from "../core/download.ts";
 import { messageOf } from "../core/errors.ts";
 import { valuesOf } from "../http-over/fields.ts";
 import { gateLimits } from "./gate-limits.ts";
-import { answerRefusal } from "./http-answer.ts";
 import type { Way } from "./http-forward.ts";
+import { answerRefusal } from "./http-response.ts";
 import { reset } from "./relay.ts";
 
 /** What an index gives out under a name for good. */

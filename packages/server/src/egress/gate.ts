@@ -3,14 +3,14 @@
 import type { Duplex } from "node:stream";
 import type { Downloads } from "../core/download.ts";
 import type { Destination, EgressLog, PolicySource } from "../core/egress.ts";
-import type { Errand, ErrandAnswer } from "../core/errand.ts";
+import type { Errand, ErrandResponse } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
 import type { PackageHosts } from "../core/package.ts";
 import type { HeaderSecrets } from "../core/secret.ts";
 import type { Datagram, Tunnel, Tunnels } from "../core/tunnel.ts";
 import { defined } from "../lib/defined.ts";
 import { Once } from "../lib/once.ts";
-import { Asker, type Asking } from "./ask.ts";
+import { type ApprovalSource, Asker } from "./ask.ts";
 import type { World } from "./connect.ts";
 import { decide } from "./decide.ts";
 import { runErrand } from "./errand.ts";
@@ -41,7 +41,7 @@ export interface GateParts {
   policies: PolicySource;
   log: EgressLog;
   /** Who is asked; nobody unless given. */
-  asking?: () => Asking | undefined;
+  asking?: () => ApprovalSource | undefined;
   world: World;
   /** Whom hosts are to prove their names to, where TLS is looked into. */
   trust: UpstreamTrust;
@@ -151,7 +151,7 @@ export class Gate {
   }
 
   /** What is fetched on behalf of its sandbox. */
-  run(errand: Errand): Promise<ErrandAnswer> {
+  run(errand: Errand): Promise<ErrandResponse> {
     return runErrand({ firewall: this.#firewall, credentials: this.#credentials, trust: this.#parts.trust }, errand);
   }
 

@@ -5,7 +5,7 @@ import type { PackageHosts } from "../core/package.ts";
 import type { HeaderSecrets } from "../core/secret.ts";
 import type { Tunnels } from "../core/tunnel.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Asking } from "./ask.ts";
+import type { ApprovalSource } from "./ask.ts";
 import type { World } from "./connect.ts";
 import { Gate, type GateParts } from "./gate.ts";
 import type { UpstreamTrust } from "./inspection/upstream-trust.ts";
@@ -14,7 +14,7 @@ export interface GatesParts {
   policies: PolicySource;
   log: EgressLog;
   /** Who may be asked on behalf of a sandbox. */
-  asking?: (sandboxId: string) => Asking | undefined;
+  asking?: (sandboxId: string) => ApprovalSource | undefined;
   world: World;
   trust: UpstreamTrust;
   secrets?: HeaderSecrets;

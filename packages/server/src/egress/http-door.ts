@@ -11,8 +11,8 @@ import type { ConnectionRefusal } from "./connection-refusal.ts";
 import { type AllowedDestination, readingOf } from "./firewall.ts";
 import { forwardDownload, isDownload } from "./forward-download.ts";
 import { gateLimits } from "./gate-limits.ts";
-import { answerRaw, answerRefusal, problemAnswer } from "./http-answer.ts";
 import { forwardRequest, forwardUpgrade, type Way } from "./http-forward.ts";
+import { answerRaw, answerRefusal, problemResponse } from "./http-response.ts";
 import { directTarget, proxyTarget } from "./http-target.ts";
 import { parseAuthority } from "./proxy-target.ts";
 import { reset } from "./relay.ts";
@@ -63,7 +63,8 @@ export class HttpDoor {
     server.on("connect", (request, client, head) => this.#run(client, this.#connect(request, client, head)));
     server.on("upgrade", (request, client, head) => this.#run(client, this.#upgrade(request, client, head)));
     server.on("clientError", (_error, client) => {
-      if (client.writable) answerRaw(client, problemAnswer(400, "this is no request that can be read in one way only"));
+      if (client.writable)
+        answerRaw(client, problemResponse(400, "this is no request that can be read in one way only"));
       else reset(client);
     });
     this.#server = server;
@@ -165,7 +166,7 @@ export class HttpDoor {
     if (head.length > 0) client.unshift(head);
     const { firewall, alias, forwardConnected } = this.#parts;
     const asked = connection.destination === null ? parseAuthority(request.url ?? "") : undefined;
-    if (asked === undefined) return answerRaw(client, problemAnswer(400, "CONNECT takes host:port, at the proxy"));
+    if (asked === undefined) return answerRaw(client, problemResponse(400, "CONNECT takes host:port, at the proxy"));
     const judged = await firewall.judge(alias(asked), connection.allowed);
     if (judged.allowed === undefined) return answerRaw(client, judged.refusal);
     const { allowed } = judged;

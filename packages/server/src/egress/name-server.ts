@@ -1,7 +1,7 @@
 /** The resolver inside a sandbox. It asks nobody: a name that may be reached has an address of its own, and others have none (S45). */
 import type { Duplex } from "node:stream";
 import { decideName } from "./decide.ts";
-import { type DnsQuery, dnsCodes, dnsTypes, formatAnswer, formatMistake, parseQuery } from "./dns-message.ts";
+import { type DnsQuery, dnsCodes, dnsTypes, formatMistake, formatResponse, parseQuery } from "./dns-message.ts";
 import type { Firewall } from "./firewall.ts";
 import { gateLimits } from "./gate-limits.ts";
 import type { NameTable } from "./name-table.ts";
@@ -37,30 +37,30 @@ export class NameServer {
     if (query === undefined) return undefined;
     if ("code" in query) return formatMistake(query);
     const { name, type } = query;
-    if (name === "localhost" || name.endsWith(".localhost")) return formatAnswer(query, dnsCodes.ok, own(type));
+    if (name === "localhost" || name.endsWith(".localhost")) return formatResponse(query, dnsCodes.ok, own(type));
     if (this.#parts.firewall.secretIn(name)) {
       this.#tellRefusal(name, "it holds a secret");
-      return formatAnswer(query, dnsCodes.noSuchName);
+      return formatResponse(query, dnsCodes.noSuchName);
     }
     const verdict = decideName(this.#parts.firewall.policy, name);
     if (verdict.action === "allow" || (verdict.action === "ask" && this.#parts.attended())) return this.#tell(query);
     this.#tellRefusal(name, verdict.action === "deny" ? verdict.reason : "nobody is there to be asked");
-    return formatAnswer(query, dnsCodes.noSuchName);
+    return formatResponse(query, dnsCodes.noSuchName);
   }
 
   /** Only IPv4 addresses are given; other records of a name that is there are none, which is no error (hazard 21). */
   async #tell(query: DnsQuery): Promise<Buffer> {
     const { names, prepare, exhausted } = this.#parts;
     const { name, type } = query;
-    if (type !== dnsTypes.A && type !== dnsTypes.ANY) return formatAnswer(query, dnsCodes.ok);
+    if (type !== dnsTypes.A && type !== dnsTypes.ANY) return formatResponse(query, dnsCodes.ok);
     const address = await names.addressOf(name);
     if (address === undefined) {
       exhausted(name);
-      return formatAnswer(query, dnsCodes.failed);
+      return formatResponse(query, dnsCodes.failed);
     }
     await prepare(name, address);
     const asked = { ...query, type: dnsTypes.A };
-    return formatAnswer(asked, dnsCodes.ok, Buffer.from(address.split(".").map(Number)));
+    return formatResponse(asked, dnsCodes.ok, Buffer.from(address.split(".").map(Number)));
   }
 
   #tellRefusal(name: string, reason: string): void {

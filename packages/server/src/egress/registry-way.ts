@@ -1,7 +1,7 @@
 /** What the daemon fetches from registries of images: by TLS from public addresses, unless an operator has named the place (S72). */
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import type { ErrandAnswer } from "../core/errand.ts";
+import type { ErrandResponse } from "../core/errand.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import type { RegistryRequest, RegistryWay } from "../core/registry-way.ts";
 import { getOver } from "../http-over/get.ts";
@@ -73,7 +73,7 @@ async function speak(
   upstream: UpstreamConnection,
   url: URL,
   request: RegistryRequest,
-): Promise<ErrandAnswer> {
+): Promise<ErrandResponse> {
   const { signal, headers } = request;
   const abort = () => upstream.destroy(new AppError("timeout", "the request was cancelled"));
   signal.addEventListener("abort", abort, { once: true });

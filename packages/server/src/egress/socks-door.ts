@@ -5,7 +5,7 @@ import { type AllowedDestination, type Firewall, readingOf } from "./firewall.ts
 import { gateLimits } from "./gate-limits.ts";
 import { readUntil } from "./read-until.ts";
 import { reset } from "./relay.ts";
-import { greetingAnswer, readGreeting, readRequest, requestAnswer, type SocksReply, type SocksStep } from "./socks.ts";
+import { greetingReply, readGreeting, readRequest, requestReply, type SocksReply, type SocksStep } from "./socks.ts";
 import type { UpstreamConnection } from "./upstream-connection.ts";
 
 export interface SocksDoorParts {
@@ -25,22 +25,22 @@ export async function serveSocks(parts: SocksDoorParts, client: Duplex): Promise
   const { firewall, alias, forwardConnected, serveDirect } = parts;
   const greeted = await take(client, readGreeting);
   if (greeted === undefined) return reset(client);
-  if (!greeted) return refuse(client, greetingAnswer(false));
-  client.write(greetingAnswer(true));
+  if (!greeted) return refuse(client, greetingReply(false));
+  client.write(greetingReply(true));
   const asked = await take(client, readRequest);
   if (asked === undefined) return reset(client);
-  if (typeof asked === "string") return refuse(client, requestAnswer(asked));
+  if (typeof asked === "string") return refuse(client, requestReply(asked));
   const judged = await firewall.judge(alias(asked));
-  if (judged.allowed === undefined) return refuse(client, requestAnswer(replies[judged.refusal.kind]));
+  if (judged.allowed === undefined) return refuse(client, requestReply(replies[judged.refusal.kind]));
   const { allowed } = judged;
   const { rule } = allowed.verdict;
   if (rule.protocol === "http") {
-    client.write(requestAnswer("ok"));
+    client.write(requestReply("ok"));
     return serveDirect(client, allowed.destination, allowed);
   }
   const opened = await firewall.connect(allowed, readingOf(rule));
-  if (opened.upstream === undefined) return refuse(client, requestAnswer(replies[opened.refusal.kind]));
-  client.write(requestAnswer("ok"));
+  if (opened.upstream === undefined) return refuse(client, requestReply(replies[opened.refusal.kind]));
+  client.write(requestReply("ok"));
   return forwardConnected(client, allowed, opened.upstream);
 }
 

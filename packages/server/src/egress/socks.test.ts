@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readGreeting, readRequest, requestAnswer } from "./socks.ts";
+import { readGreeting, readRequest, requestReply } from "./socks.ts";
 
 const name = (host: string, port: number, command = 1) =>
   Buffer.concat([
@@ -48,5 +48,5 @@ describe("SOCKS5", () => {
     );
   });
 
-  it("answers with the reason's number", () => expect(requestAnswer("notAllowed")[1]).toBe(2));
+  it("answers with the reason's number", () => expect(requestReply("notAllowed")[1]).toBe(2));
 });

@@ -25,7 +25,7 @@ export function readGreeting(bytes: Buffer): SocksStep<boolean> {
   return { state: "read", value: bytes.subarray(2, 2 + count).includes(0), bytes: 2 + count };
 }
 
-export const greetingAnswer = (accepted: boolean): Buffer => Buffer.from([5, accepted ? 0 : 0xff]);
+export const greetingReply = (accepted: boolean): Buffer => Buffer.from([5, accepted ? 0 : 0xff]);
 
 /** Where to; a reply in place of a destination says what cannot be done. */
 export function readRequest(bytes: Buffer): SocksStep<Destination | SocksReply> {
@@ -49,6 +49,6 @@ function hostOf(type: number, field: Buffer): string | undefined {
   return /^[\x21-\x7e]+$/.test(name) ? name : undefined;
 }
 
-export function requestAnswer(reply: SocksReply): Buffer {
+export function requestReply(reply: SocksReply): Buffer {
   return Buffer.from([5, socksReplies[reply], 0, 1, 0, 0, 0, 0, 0, 0]);
 }

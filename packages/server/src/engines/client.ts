@@ -17,13 +17,13 @@ import type { EngineChoice } from "../core/request.ts";
 import { Once } from "../lib/once.ts";
 import { engineSocketLimits } from "./limits.ts";
 import {
-  type Answer,
-  type Arguments,
   errorOf,
   type FromEngine,
   protocolVersion,
   type ToEngine,
   type Verb,
+  type VerbArguments,
+  type VerbResult,
 } from "./protocol.ts";
 import { RemoteEngine } from "./remote-engine.ts";
 
@@ -124,7 +124,11 @@ export class EngineClient implements EngineSource {
     await closed;
   }
 
-  request<V extends Verb>(verb: V, args: Arguments<V>, first?: (value: Answer<V>) => void): Promise<Answer<V>> {
+  request<V extends Verb>(
+    verb: V,
+    args: VerbArguments<V>,
+    first?: (value: VerbResult<V>) => void,
+  ): Promise<VerbResult<V>> {
     if (this.#error !== undefined) return Promise.reject(this.#error);
     const n = ++this.#last;
     return new Promise((resolve, reject) => {

@@ -87,8 +87,8 @@ interface Verbs {
   watchClose: [{ watch: number }, null];
 }
 export type Verb = keyof Verbs;
-export type Arguments<V extends Verb> = Verbs[V][0];
-export type Answer<V extends Verb> = Verbs[V][1];
+export type VerbArguments<V extends Verb> = Verbs[V][0];
+export type VerbResult<V extends Verb> = Verbs[V][1];
 
 const engine = oneOf<EngineName>(["gvisor", "container"]);
 const id = matching(/^[a-z2-7]{16}$/);
@@ -137,7 +137,7 @@ const spec = shape<RemoteSpec>({
   fleet: optional(flag),
 });
 
-export const argumentChecks: { [V in Verb]: Check<Arguments<V>> } = {
+export const argumentChecks: { [V in Verb]: Check<VerbArguments<V>> } = {
   choose: shape({ choice: oneOf(engineChoices) }),
   kept: none,
   engineOfKept: shape({ id }),

@@ -8,13 +8,13 @@ import { parseJson } from "../core/parse-json.ts";
 import { matching, shape, within } from "../core/shape.ts";
 import { engineSocketLimits } from "./limits.ts";
 import {
-  type Answer,
-  type Arguments,
   argumentChecks,
   describeError,
   type FromEngine,
   protocolVersion,
   type Verb,
+  type VerbArguments,
+  type VerbResult,
 } from "./protocol.ts";
 import { type HostFolders, withFolder } from "./server-folders.ts";
 import { HostWatches } from "./server-watches.ts";
@@ -125,11 +125,11 @@ export class HostSession {
     if (owning.has(verb)) await this.#follow(ok as CreatedSandbox);
   }
 
-  #do<V extends Verb>(verb: V, args: unknown): Promise<Answer<V>> {
+  #do<V extends Verb>(verb: V, args: unknown): Promise<VerbResult<V>> {
     return this.#verbs[verb](argumentChecks[verb](args, "args"));
   }
 
-  readonly #verbs: { [V in Verb]: (args: Arguments<V>) => Promise<Answer<V>> } = {
+  readonly #verbs: { [V in Verb]: (args: VerbArguments<V>) => Promise<VerbResult<V>> } = {
     choose: ({ choice }) => this.#engines.choose(choice),
     kept: () => this.#engines.kept(),
     engineOfKept: async ({ id }) => (await this.#engines.engineOfKept(id)) ?? null,
@@ -179,7 +179,7 @@ export class HostSession {
 
   async #create(
     engine: Engine,
-    { folder, outputFolder, ...spec }: Arguments<"create">["spec"],
+    { folder, outputFolder, ...spec }: VerbArguments<"create">["spec"],
   ): Promise<CreatedSandbox> {
     if (outputFolder !== undefined) await withFolder(this.#folders, "output", outputFolder, async () => undefined);
     if (folder === undefined) return engine.create(spec);

@@ -17,7 +17,6 @@ import { refused } from "../core/policy-refusal.ts";
 import type { Caller } from "../core/principal.ts";
 import type { Redactor } from "../core/redaction.ts";
 import { checkRange } from "../core/size.ts";
-import type { HostAnswers } from "./answers.ts";
 import { checkArgv } from "./check-argv.ts";
 import { decideHost, type ReadPolicy } from "./decide.ts";
 import { HostQuestions } from "./host-questions.ts";
@@ -25,12 +24,13 @@ import { hostLimits } from "./limits.ts";
 import { parseAllowing } from "./pattern.ts";
 import { readPieces } from "./read-pieces.ts";
 import { quoteWords, splitCommand } from "./split.ts";
+import type { StandingAnswers } from "./standing-answers.ts";
 
 export interface GuardedHostParts {
   settings: HostSettings;
   policy: ReadPolicy;
   hand: HostHand;
-  answers: HostAnswers;
+  answers: StandingAnswers;
   approvals: Approvals;
   journal: Recorder;
   /** Masks the secrets of a namespace in results. */

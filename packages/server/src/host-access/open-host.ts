@@ -1,9 +1,9 @@
 import type { ApprovalRecords } from "../core/approval.ts";
 import type { HostAccess, HostHand, HostSettings } from "../core/host-access.ts";
-import { HostAnswers } from "./answers.ts";
 import { closedHost } from "./closed-host.ts";
 import { readPolicy } from "./decide.ts";
 import { GuardedHost, type GuardedHostParts } from "./guarded-host.ts";
+import { StandingAnswers } from "./standing-answers.ts";
 
 /** Where the operator has turned it on. */
 export interface OpenedHost {
@@ -13,7 +13,7 @@ export interface OpenedHost {
 
 interface ReadyHost {
   /** What answers about it do; none while it is closed. */
-  effects: { host?: HostAnswers };
+  effects: { host?: StandingAnswers };
   open(parts: Pick<GuardedHostParts, "approvals" | "journal" | "redactors">): HostAccess;
 }
 
@@ -21,6 +21,6 @@ interface ReadyHost {
 export async function readyHost(host: OpenedHost | undefined, records: ApprovalRecords): Promise<ReadyHost> {
   if (host === undefined) return { effects: {}, open: () => closedHost };
   const policy = readPolicy(host.settings);
-  const answers = await HostAnswers.open({ records, policy, namespaces: host.settings.namespaces });
+  const answers = await StandingAnswers.open({ records, policy, namespaces: host.settings.namespaces });
   return { effects: { host: answers }, open: (parts) => new GuardedHost({ ...host, policy, answers, ...parts }) };
 }

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
-import { tooMuchUnread } from "./unread-answers.ts";
+import { tooMuchUnread } from "./unread-responses.ts";
 
 /**
  * A stream whose writer does not wait for its reader, for one that may not read: past the limit it is cut. One piece may be

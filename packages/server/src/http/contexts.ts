@@ -11,7 +11,7 @@ import { sandboxId } from "../schemas/sandbox.ts";
 import { runHeaders, runHeadersDescribed } from "./headers.ts";
 import { httpLimits } from "./limits.ts";
 import { askedFormat, type LiveStream, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
-import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
+import { type Call, defineRoute, type Route, type RouteResponse } from "./route.ts";
 import { anyOf, message, output } from "./stream-messages.ts";
 
 const path = "/api/v1/sandboxes/{id}/contexts";
@@ -138,7 +138,7 @@ function commandOf(fleet: Fleet<Sandbox>, { caller, params, body }: RunCall): Pr
   });
 }
 
-async function run(fleet: Fleet<Sandbox>, call: RunCall): Promise<Answer> {
+async function run(fleet: Fleet<Sandbox>, call: RunCall): Promise<RouteResponse> {
   const { caller, params, signal } = call;
   const command = await commandOf(fleet, call);
   const json = await fleet.run(caller, params.id, command, { signal }, (sandbox) => sandbox.runInContext({ signal }));
@@ -146,7 +146,7 @@ async function run(fleet: Fleet<Sandbox>, call: RunCall): Promise<Answer> {
 }
 
 /** A client that goes away interrupts its code; the context lives on. */
-async function stream(fleet: Fleet<Sandbox>, call: RunCall, format: StreamFormat): Promise<Answer> {
+async function stream(fleet: Fleet<Sandbox>, call: RunCall, format: StreamFormat): Promise<RouteResponse> {
   const { caller, params, body, signal } = call;
   const command = await commandOf(fleet, call);
   const work = async (begin: () => LiveStream) => {

@@ -12,7 +12,7 @@ interface Parameter {
 
 type Content = Readonly<Record<string, { schema?: Schema }>>;
 
-interface Answer {
+interface ResponseObject {
   $ref?: string;
   description?: string;
   headers?: Readonly<Record<string, { description: string }>>;
@@ -27,7 +27,7 @@ export interface Operation {
   "x-role"?: string;
   parameters: readonly Parameter[];
   requestBody?: { required: boolean; content: Content };
-  responses: Readonly<Record<string, Answer>>;
+  responses: Readonly<Record<string, ResponseObject>>;
 }
 
 const table = (rows: readonly string[]) => (rows.length === 0 ? "" : `<table>${rows.join("")}</table>`);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Document, docsPage } from "./docs-page.ts";
 import { docsStyle } from "./docs-style.ts";
 import { openApi } from "./openapi.ts";
-import { type Answer, defineOpenRoute, type Route } from "./route.ts";
+import { defineOpenRoute, type Route, type RouteResponse } from "./route.ts";
 
 const tag = "documents";
 
@@ -33,7 +33,11 @@ export function documentRoutes(all: () => readonly Route[], version: string): Ro
   let document: string | undefined;
   let html: string | undefined;
   const make = () => (made ??= openApi(all(), version) as unknown as Document);
-  const show = (type: string, text: string): Answer => ({ status: 200, text, headers: { "content-type": type } });
+  const show = (type: string, text: string): RouteResponse => ({
+    status: 200,
+    text,
+    headers: { "content-type": type },
+  });
   return [
     defineOpenRoute({
       method: "GET",

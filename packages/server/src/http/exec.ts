@@ -10,7 +10,7 @@ import { sandboxId } from "../schemas/sandbox.ts";
 import { runHeaders, runHeadersDescribed } from "./headers.ts";
 import { httpLimits } from "./limits.ts";
 import { askedFormat, type LiveStream, OutputMessages, type StreamFormat, streamed } from "./live-stream.ts";
-import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
+import { type Call, defineRoute, type Route, type RouteResponse } from "./route.ts";
 import { anyOf, message, output } from "./stream-messages.ts";
 
 const tag = "exec";
@@ -35,7 +35,7 @@ const responses = {
   },
 };
 
-async function run(fleet: Fleet<Sandbox>, call: RunCall, what: What): Promise<Answer> {
+async function run(fleet: Fleet<Sandbox>, call: RunCall, what: What): Promise<RouteResponse> {
   const { caller, params, body, signal } = call;
   const command = toCommand({ what, ...commandFields(body) });
   const format = askedFormat(body.stream, call.request.headers.accept);
@@ -48,7 +48,7 @@ async function run(fleet: Fleet<Sandbox>, call: RunCall, what: What): Promise<An
 }
 
 /** A client that goes away ends its run. */
-function stream(fleet: Fleet<Sandbox>, call: RunCall, command: Command, format: StreamFormat): Promise<Answer> {
+function stream(fleet: Fleet<Sandbox>, call: RunCall, command: Command, format: StreamFormat): Promise<RouteResponse> {
   const { caller, params, body, signal } = call;
   const { priority, track_files: trackFiles } = body;
   const work = async (begin: () => LiveStream) => {

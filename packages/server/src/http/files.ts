@@ -7,7 +7,7 @@ import { writtenFlag } from "../schemas/written.ts";
 import { parseRange } from "./byte-range.ts";
 import { attachment, sandboxBytes } from "./headers.ts";
 import { download } from "./lend.ts";
-import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
+import { type Call, defineRoute, type Route, type RouteResponse } from "./route.ts";
 import { Upload } from "./upload.ts";
 
 const path = "/api/v1/sandboxes/{id}/files/{path}";
@@ -39,7 +39,7 @@ async function describe(sandbox: Sandbox, file: string, headers: FileCall["reque
   if (info.type !== "file") throw new AppError("invalid", `${file}: it is not a regular file`);
   const range = headers["if-range"] === undefined ? parseRange(headers.range, info.size) : undefined;
   const { offset, length } = range ?? { offset: 0, length: info.size };
-  const answer: Answer = {
+  const answer: RouteResponse = {
     status: range === undefined ? 200 : 206,
     headers: {
       ...sandboxBytes,
@@ -69,7 +69,7 @@ async function* exactly(bytes: AsyncIterable<Buffer>, length: number): AsyncIter
   if (held !== undefined) yield held;
 }
 
-export function getFile(fleet: Fleet<Sandbox>, call: FileCall): Promise<Answer> {
+export function getFile(fleet: Fleet<Sandbox>, call: FileCall): Promise<RouteResponse> {
   return download(fleet, call, async (sandbox) => {
     const file = call.params.path;
     const { answer, offset, length } = await describe(sandbox, file, call.request.headers);
@@ -82,7 +82,12 @@ export function getFile(fleet: Fleet<Sandbox>, call: FileCall): Promise<Answer> 
 
 async function* nothing(): AsyncIterable<Buffer> {}
 
-export async function putFile(fleet: Fleet<Sandbox>, call: FileCall, upload: Upload, mode?: number): Promise<Answer> {
+export async function putFile(
+  fleet: Fleet<Sandbox>,
+  call: FileCall,
+  upload: Upload,
+  mode?: number,
+): Promise<RouteResponse> {
   const {
     caller,
     record,

@@ -37,7 +37,7 @@ import { searchRoutes } from "./search.ts";
 import { setupRoutes } from "./setup.ts";
 import { signedUrlRoutes } from "./signed-urls.ts";
 import { type Ticket, terminalRoutes } from "./terminal.ts";
-import { UnreadAnswers } from "./unread-answers.ts";
+import { UnreadResponses } from "./unread-responses.ts";
 
 export interface HttpParts extends FastifyParts {
   create: CreateSandbox;
@@ -57,7 +57,7 @@ export interface HttpParts extends FastifyParts {
   /** How long a body may stand still. */
   bodyIdleMs?: number;
   bodyMs?: number;
-  unread?: UnreadAnswers;
+  unread?: UnreadResponses;
   /** How often clients are looked for that do not read. */
   stalledEveryMs?: number;
   /** Routes of other domains. */
@@ -76,7 +76,7 @@ export interface HttpApp {
 export function createHttpApp(parts: HttpParts): HttpApp {
   const links = new OneTimeTokens<"setup">({ lifetimeMs: identityLimits.setupLinkMs, most: identityLimits.setupLinks });
   const tickets = new OneTimeTokens<Ticket>({ lifetimeMs: identityLimits.ticketMs, most: identityLimits.tickets });
-  const unread = parts.unread ?? new UnreadAnswers();
+  const unread = parts.unread ?? new UnreadResponses();
   const streams = new OpenStreams(parts.streamsPerKey ?? httpLimits.streamsPerKey.default);
   const routes: Route[] = [
     ...sandboxRoutes(parts),

@@ -5,7 +5,7 @@ import type { Caller } from "../core/principal.ts";
 import { requestHeaders } from "../schemas/headers.ts";
 import { httpLimits } from "./limits.ts";
 import { HttpError } from "./problem.ts";
-import type { Answer, Route } from "./route.ts";
+import type { Route, RouteResponse } from "./route.ts";
 
 export interface Attempt {
   caller: Caller;
@@ -18,7 +18,7 @@ export interface Attempt {
 interface UnderWay {
   caller: Caller;
   requestHash: string;
-  answer: Promise<Answer>;
+  answer: Promise<RouteResponse>;
 }
 
 /** The same key and the same request get the same answer, also when both come at once (API-03). */
@@ -30,7 +30,7 @@ export class Idempotency {
     this.#records = records;
   }
 
-  async once(attempt: Attempt, act: () => Promise<Answer>): Promise<Answer> {
+  async once(attempt: Attempt, act: () => Promise<RouteResponse>): Promise<RouteResponse> {
     const { principal } = attempt.caller;
     if (!requestHeaders.idempotencyKey.safeParse(attempt.key).success)
       throw new AppError(
@@ -57,7 +57,7 @@ export class Idempotency {
     }
   }
 
-  async #perform(name: string, requestHash: string, act: () => Promise<Answer>): Promise<Answer> {
+  async #perform(name: string, requestHash: string, act: () => Promise<RouteResponse>): Promise<RouteResponse> {
     const stored = await this.#records.get(name);
     if (stored !== undefined) {
       checkSame(stored.requestHash, requestHash);
@@ -69,7 +69,7 @@ export class Idempotency {
   }
 }
 
-function replayed(answer: Answer): Answer {
+function replayed(answer: RouteResponse): RouteResponse {
   return { ...answer, headers: { ...answer.headers, "idempotency-replayed": "true" } };
 }
 

@@ -3,10 +3,10 @@ import { finished } from "node:stream/promises";
 import type { Fleet } from "../core/fleet.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { httpLimits } from "./limits.ts";
-import type { Answer, Call } from "./route.ts";
+import type { Call, RouteResponse } from "./route.ts";
 
 export interface Download {
-  answer: Omit<Answer, "stream">;
+  answer: Omit<RouteResponse, "stream">;
   bytes: AsyncIterable<Uint8Array>;
 }
 
@@ -15,9 +15,9 @@ export function download(
   fleet: Fleet<Sandbox>,
   call: Pick<Call<{ id: string }, unknown, unknown>, "caller" | "params" | "signal" | "openStream">,
   prepare: (sandbox: Sandbox) => Promise<Download>,
-): Promise<Answer> {
+): Promise<RouteResponse> {
   const release = call.openStream();
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const { promise, resolve, reject } = Promise.withResolvers<RouteResponse>();
   fleet
     .use(call.caller, call.params.id, async (sandbox) => {
       const { answer, bytes } = await prepare(sandbox);

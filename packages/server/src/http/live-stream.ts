@@ -3,7 +3,7 @@ import { StringDecoder } from "node:string_decoder";
 import type { OutputChannel } from "../core/wire.ts";
 import { httpLimits } from "./limits.ts";
 import { toProblem } from "./problem.ts";
-import type { Answer, Call } from "./route.ts";
+import type { Call, RouteResponse } from "./route.ts";
 
 export type StreamFormat = "sse" | "ndjson";
 
@@ -127,9 +127,9 @@ export function streamed(
   format: StreamFormat,
   work: (begin: () => LiveStream) => Promise<void>,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Answer> {
+): Promise<RouteResponse> {
   const release = call.openStream();
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const { promise, resolve, reject } = Promise.withResolvers<RouteResponse>();
   let live: LiveStream | undefined;
   const begin = () => {
     if (live !== undefined) return live;

@@ -11,7 +11,7 @@ import { listOf } from "../schemas/written.ts";
 import { toolSets } from "../tools/tool.ts";
 import { boundedStream } from "./bounded-stream.ts";
 import { NotJson, type Problem } from "./problem.ts";
-import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
+import { type Call, defineRoute, type Route, type RouteResponse } from "./route.ts";
 
 const path = "/mcp";
 const tag = "mcp";
@@ -42,7 +42,7 @@ function failure(error: AppError, { type: _type, title: _title, detail, ...data 
 export function mcpRoutes(endpoint: Pick<McpEndpoint, "handle">): Route[] {
   const problems = [404, 405, 406, 422, 504]; // of the protocol, of sessions, and of tools
   const shared = { path, tag, scope: "read", audit: "tools", query, failure, problems } as const;
-  const handler = async (call: Call<undefined, unknown, unknown>): Promise<Answer> => {
+  const handler = async (call: Call<undefined, unknown, unknown>): Promise<RouteResponse> => {
     const { request, caller, signal, body } = call;
     if (Array.isArray(body) && body.length > 1) call.countMore(body.length - 1);
     const release = call.openStream();
@@ -101,7 +101,7 @@ async function toAnswer(
   { status, headers, body }: Response,
   ended: () => void,
   mayPush: (bytes: number) => boolean,
-): Promise<Answer> {
+): Promise<RouteResponse> {
   const given = { status, headers: Object.fromEntries(headers) };
   if (body === null) {
     ended();

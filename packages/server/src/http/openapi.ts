@@ -3,7 +3,7 @@ import { lowestRole, scopes } from "../core/scope.ts";
 import { requestHeaders } from "../schemas/headers.ts";
 import { problemFields } from "../schemas/problem.ts";
 import { problemStatuses } from "./problem-statuses.ts";
-import type { Response, Route } from "./route.ts";
+import type { ResponseSpec, Route } from "./route.ts";
 import { streamContent } from "./stream-messages.ts";
 
 type Json = { [key: string]: unknown };
@@ -69,7 +69,7 @@ function parameters(components: Components, schema: z.ZodType | undefined, place
   }));
 }
 
-function content(components: Components, { schema, media = [], messages }: Response): Json {
+function content(components: Components, { schema, media = [], messages }: ResponseSpec): Json {
   const types: Json = {};
   if (schema !== undefined) types["application/json"] = { schema: named(components, schema, "output") };
   for (const type of media) types[type] = {};

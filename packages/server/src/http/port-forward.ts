@@ -26,7 +26,7 @@ export interface PortRequest {
 }
 
 /** Without the words of its status, which are the program's own and mean nothing (RFC 9112, 4). */
-export interface PortAnswer {
+export interface PortResponse {
   status: number;
   headers: string[];
   body: Readable;
@@ -60,14 +60,14 @@ function explain(error: unknown, { peer }: Ask): AppError {
   return new AppError("unavailable", `${peer} gave no answer: ${messageOf(error)}`, { cause: error });
 }
 
-function answerOf(sandbox: Sandbox, answer: IncomingMessage, tunnel: Tunnel): PortAnswer {
+function answerOf(sandbox: Sandbox, answer: IncomingMessage, tunnel: Tunnel): PortResponse {
   const body = new CleanBytes(sandbox.redactor);
   pipeline(answer, body, () => tunnel.destroy());
   const headers = sandbox.redactor.value(forwardable(answer.rawHeaders));
   return { status: answer.statusCode ?? 502, headers, body };
 }
 
-export async function askPort(sandbox: Sandbox, request: PortRequest, body?: Readable): Promise<PortAnswer> {
+export async function askPort(sandbox: Sandbox, request: PortRequest, body?: Readable): Promise<PortResponse> {
   const { tunnel, asked } = await reach(sandbox, request, requestFraming(request.method, request.raw));
   try {
     return answerOf(sandbox, await ask(tunnel, asked, { body }), tunnel);
@@ -78,7 +78,7 @@ export async function askPort(sandbox: Sandbox, request: PortRequest, body?: Rea
 }
 
 /** Asks for a WebSocket; what a program answers that wants none is an answer. */
-export async function askSocket(sandbox: Sandbox, request: PortRequest): Promise<PortSocket | PortAnswer> {
+export async function askSocket(sandbox: Sandbox, request: PortRequest): Promise<PortSocket | PortResponse> {
   // Sent without a body: none may be announced. What is compressed could not be looked through, now or once a value is hidden.
   const leaveOut = [...request.leaveOut, "sec-websocket-extensions", "content-length"];
   const { tunnel, asked } = await reach(sandbox, { ...request, leaveOut }, []);

@@ -12,7 +12,7 @@ import { written } from "../schemas/written.ts";
 import { portLimits } from "./limits.ts";
 import { askPort, askSocket, joinSocket, type PortRequest } from "./port-forward.ts";
 import { pathAnswerHeaders } from "./port-headers.ts";
-import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
+import { type Call, defineRoute, type Route, type RouteResponse } from "./route.ts";
 
 const tag = "ports";
 const path = "/api/v1/sandboxes/{id}/ports";
@@ -168,9 +168,9 @@ function requestOf({ params, request }: PortCall, method: string): PortRequest {
 }
 
 /** The sandbox is lent for as long as the answer takes. */
-function forward(fleet: Fleet<Sandbox>, call: PortCall, method: string): Promise<Answer> {
+function forward(fleet: Fleet<Sandbox>, call: PortCall, method: string): Promise<RouteResponse> {
   const release = call.openStream();
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const { promise, resolve, reject } = Promise.withResolvers<RouteResponse>();
   const { params, request } = call;
   const base = `${path.replace("{id}", params.id)}/${params.port}`;
   const isSocket = method === "GET" && request.headers.upgrade?.toLowerCase() === "websocket";

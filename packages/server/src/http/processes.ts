@@ -19,7 +19,7 @@ import { sandboxId } from "../schemas/sandbox.ts";
 import { written } from "../schemas/written.ts";
 import { httpLimits } from "./limits.ts";
 import { type StreamFormat, streamed, streamFormat } from "./live-stream.ts";
-import { type Answer, type Call, defineRoute, type Route } from "./route.ts";
+import { type Call, defineRoute, type Route, type RouteResponse } from "./route.ts";
 import { anyOf, message } from "./stream-messages.ts";
 
 const path = "/api/v1/sandboxes/{id}/processes";
@@ -268,7 +268,7 @@ async function endOr(process: SandboxProcess, timeoutMs: number, signal: AbortSi
 type WithProcess = <T>(call: OneCall, act: (process: SandboxProcess) => Promise<T>) => Promise<T>;
 type OutputCall = Call<z.output<typeof processId>, z.output<typeof outputQuery>, unknown>;
 
-async function readOutput(call: OutputCall, withProcess: WithProcess): Promise<Answer> {
+async function readOutput(call: OutputCall, withProcess: WithProcess): Promise<RouteResponse> {
   const { offset, channel, max_bytes: maxBytes, encoding = "utf8" } = call.query;
   const json = await withProcess(call, async (process) => {
     const piece = await process.read(offset, defined({ channel, maxBytes }));
@@ -281,7 +281,7 @@ async function readOutput(call: OutputCall, withProcess: WithProcess): Promise<A
 }
 
 /** The next owner of a connection goes on from `next_offset`. */
-function followOutput(call: OutputCall, withProcess: WithProcess, format: StreamFormat): Promise<Answer> {
+function followOutput(call: OutputCall, withProcess: WithProcess, format: StreamFormat): Promise<RouteResponse> {
   const { offset, channel, encoding = "utf8" } = call.query;
   return streamed(call, format, (begin) =>
     withProcess(call, async (process) => {

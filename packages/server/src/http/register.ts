@@ -13,7 +13,7 @@ import { httpLimits } from "./limits.ts";
 import { report } from "./problem.ts";
 import { discardRest } from "./request-body.ts";
 import { type CallParts, RequestCall, spend } from "./request-call.ts";
-import type { Answer, Route } from "./route.ts";
+import type { Route, RouteResponse } from "./route.ts";
 
 export interface RegistrarParts extends CallParts {
   keyring: Keyring;
@@ -132,7 +132,7 @@ async function respond(route: Route, request: FastifyRequest, reply: FastifyRepl
   const owner = caller?.principal.id ?? "";
   parts.unread.add(owner, reply.raw);
   let actMs: number | undefined; // none where the answer was given before
-  const act = async (): Promise<Answer> => {
+  const act = async (): Promise<RouteResponse> => {
     const beganMs = performance.now();
     try {
       return await route.handler(call as never);
@@ -156,7 +156,7 @@ function callerOf(request: Admitted): Caller | undefined {
 
 function send(
   reply: FastifyReply,
-  { status, json, text, stream, takeOver, headers = {} }: Answer,
+  { status, json, text, stream, takeOver, headers = {} }: RouteResponse,
   actMs: number | undefined,
   check: (bytes: number) => void,
 ): FastifyReply {

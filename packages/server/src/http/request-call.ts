@@ -9,13 +9,13 @@ import { parseRequest } from "./parse.ts";
 import { report } from "./problem.ts";
 import { bodyPieces } from "./request-body.ts";
 import type { Call, Route } from "./route.ts";
-import type { UnreadAnswers } from "./unread-answers.ts";
+import type { UnreadResponses } from "./unread-responses.ts";
 
 export interface CallParts {
   journal: Recorder;
   buckets: TokenBuckets;
   streams: OpenStreams;
-  unread: UnreadAnswers;
+  unread: UnreadResponses;
   /** Told of errors that are nobody's fault outside. */
   onError: ((error: unknown) => void) | undefined;
 }

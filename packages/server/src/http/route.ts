@@ -11,7 +11,7 @@ import type { Problem } from "./problem.ts";
 type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** What a handler gives back; at most one of `json`, `text`, `stream` and `takeOver`. */
-export interface Answer {
+export interface RouteResponse {
   status: number;
   json?: unknown;
   text?: string;
@@ -48,7 +48,7 @@ export interface Call<P, Q, B> extends OpenCall<P, Q, B> {
 }
 
 /** One answer that a route may give. */
-export interface Response {
+export interface ResponseSpec {
   description: string;
   /** Of a JSON body. */
   schema?: z.ZodType;
@@ -77,7 +77,7 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   bodyBytes?: number;
   /** Limits of a JSON body that holds data of any form. */
   bodyShape?: JsonBounds;
-  responses: Readonly<Record<number, Response>>;
+  responses: Readonly<Record<number, ResponseSpec>>;
   /** Statuses of its problems beside those that follow from what it is. */
   problems?: readonly number[];
   /** Takes Idempotency-Key. */
@@ -94,13 +94,13 @@ interface AuthorisedRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.
   scope: Scope;
   /** The types of entries it writes; `fleet` where the use case writes its own, `tools` where a tool does; null for what has no effect. */
   audit: readonly EventType[] | "fleet" | "tools" | null;
-  handler: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
+  handler: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Promise<RouteResponse>;
 }
 
 interface OpenRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> extends RouteBase<P, Q, B> {
   /** Anybody may call it; it proves by itself what it must. */
   scope: null;
-  handler: (call: OpenCall<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
+  handler: (call: OpenCall<z.output<P>, z.output<Q>, z.output<B>>) => Promise<RouteResponse>;
 }
 
 type AnyRoute = AuthorisedRoute<z.ZodType, z.ZodType, z.ZodType> | OpenRoute<z.ZodType, z.ZodType, z.ZodType>;

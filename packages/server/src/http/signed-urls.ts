@@ -10,7 +10,7 @@ import { sandboxId } from "../schemas/sandbox.ts";
 import { getFile, putFile } from "./files.ts";
 import { httpLimits } from "./limits.ts";
 import type { OpenStreams } from "./open-streams.ts";
-import { type Answer, type Call, defineOpenRoute, defineRoute, type OpenCall, type Route } from "./route.ts";
+import { type Call, defineOpenRoute, defineRoute, type OpenCall, type Route, type RouteResponse } from "./route.ts";
 import { Upload } from "./upload.ts";
 
 const tag = "files";
@@ -47,7 +47,7 @@ export function signedUrlRoutes({ fleet, keyring, journal, streams }: SignedUrlP
   const use = async (
     call: UseCall,
     method: "GET" | "PUT",
-    act: (pass: SignedPass, call: FileUse) => Promise<Answer>,
+    act: (pass: SignedPass, call: FileUse) => Promise<RouteResponse>,
   ) => {
     const found = signer.open(call.params.pass, method);
     const principal = await keyring.principalOf(found.keyId);

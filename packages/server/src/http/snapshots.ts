@@ -19,14 +19,14 @@ import {
   snapshotFile,
   snapshotId,
 } from "../schemas/snapshot.ts";
-import { type Answer, defineRoute, type Route } from "./route.ts";
+import { defineRoute, type Route, type RouteResponse } from "./route.ts";
 import { sendFile } from "./send-file.ts";
 
 const path = "/api/v1/snapshots";
 const ofSandbox = "/api/v1/sandboxes/{id}/snapshots";
 const tag = "snapshots";
 
-function page(records: readonly SnapshotRecord[], limit: number, url: string): Answer {
+function page(records: readonly SnapshotRecord[], limit: number, url: string): RouteResponse {
   return { status: 200, json: records.map(showSnapshot), headers: linkAfter(records, limit, url, ({ id }) => id) };
 }
 

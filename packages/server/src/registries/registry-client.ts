@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { ErrandAnswer } from "../core/errand.ts";
+import type { ErrandResponse } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { parseJson } from "../core/parse-json.ts";
@@ -27,8 +27,8 @@ interface Asked {
   mayRedirect: boolean;
 }
 
-const isPassing = ({ status }: ErrandAnswer) => status === 429 || status >= 500;
-const isRedirect = ({ status }: ErrandAnswer) => [301, 302, 303, 307, 308].includes(status);
+const isPassing = ({ status }: ErrandResponse) => status === 429 || status >= 500;
+const isRedirect = ({ status }: ErrandResponse) => [301, 302, 303, 307, 308].includes(status);
 
 /** Asks one registry about one repository. */
 export class RegistryClient {
@@ -40,7 +40,7 @@ export class RegistryClient {
   }
 
   /** The answer of the registry, or of where it sends on to: a good one. */
-  async get(asked: Asked): Promise<ErrandAnswer> {
+  async get(asked: Asked): Promise<ErrandResponse> {
     for (let attempt = 1; ; attempt++) {
       const answer = await this.#once(asked).catch((error: unknown) => {
         if (attempt >= registryLimits.tries || !mayPass(error)) throw error;
@@ -53,14 +53,14 @@ export class RegistryClient {
   }
 
   /** Before the next try; as long as the registry says, within reason. */
-  async pause(attempt: number, answer?: ErrandAnswer): Promise<void> {
+  async pause(attempt: number, answer?: ErrandResponse): Promise<void> {
     const { waitMs = registryLimits.waitMs, signal } = this.#parts;
     const told = Number(answer?.headers["retry-after"]) * 1_000;
     const usual = waitMs * 2 ** (attempt - 1);
     await wait(Math.min(Number.isFinite(told) ? told : usual, registryLimits.waitMostMs), undefined, { signal });
   }
 
-  async #once({ path, headers, mayRedirect }: Asked): Promise<ErrandAnswer> {
+  async #once({ path, headers, mayRedirect }: Asked): Promise<ErrandResponse> {
     const { way, reference, signal } = this.#parts;
     const { registry, repository } = reference;
     const first = new URL(`${way.schemeOf(registry)}://${registry}/v2/${repository}/${path}`);
@@ -75,7 +75,7 @@ export class RegistryClient {
     return answer;
   }
 
-  #next(at: URL, { headers: { location } }: ErrandAnswer): URL {
+  #next(at: URL, { headers: { location } }: ErrandResponse): URL {
     const { registry } = this.#parts.reference;
     if (typeof location !== "string" || !URL.canParse(location, at.href))
       throw unavailable(registry, "it sends on to nowhere");
@@ -85,7 +85,7 @@ export class RegistryClient {
     return next;
   }
 
-  async #ask(url: URL, headers: Asked["headers"]): Promise<ErrandAnswer> {
+  async #ask(url: URL, headers: Asked["headers"]): Promise<ErrandResponse> {
     const { way, signal } = this.#parts;
     const own = () =>
       this.#authorization === undefined ? headers : { ...headers, Authorization: this.#authorization };
@@ -125,7 +125,7 @@ export class RegistryClient {
     return new AppError("forbidden", `${name} refuses these credentials or does not exist`);
   }
 
-  #good(answer: ErrandAnswer): ErrandAnswer {
+  #good(answer: ErrandResponse): ErrandResponse {
     const { status, body } = answer;
     if (status === 200 || status === 206) return answer;
     body.destroy();

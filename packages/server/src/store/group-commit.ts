@@ -1,10 +1,10 @@
 import { storeLimits } from "./limits.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
-import type { ErrorNote, Reply, Request } from "./sqlite-protocol.ts";
+import type { ErrorNote, Reply, WorkerRequest } from "./sqlite-protocol.ts";
 import { isStep, type Step, type Writer } from "./writer.ts";
 
 interface Waiting {
-  request: Request;
+  request: WorkerRequest;
   sinceMs: number;
 }
 
@@ -14,7 +14,7 @@ export interface GroupCommitParts {
   reply(replies: Reply[]): void;
   committed(): void;
   /** Steps that are no SQL: sync and close. */
-  other(request: Request): void;
+  other(request: WorkerRequest): void;
 }
 
 /**
@@ -36,7 +36,7 @@ export class GroupCommit {
     this.#writer = parts.writer;
   }
 
-  push(requests: readonly Request[]): void {
+  push(requests: readonly WorkerRequest[]): void {
     const sinceMs = performance.now();
     for (const request of requests) this.#queue.push({ request, sinceMs });
   }

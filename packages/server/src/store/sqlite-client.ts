@@ -5,26 +5,26 @@ import { AppError } from "../core/errors.ts";
 import { storeLimits } from "./limits.ts";
 import { toAppError } from "./sqlite-error.ts";
 import type {
-  Answer,
   Appended,
-  Ask,
   BatchStep,
   ChainHead,
   ErrorNote,
   FromWorker,
   OpenedChains,
   OpenOrder,
-  QueryAnswer,
+  Operation,
+  OperationResult,
   Reply,
-  Request,
   SqlValue,
+  StatementResult,
   WorkerOptions,
+  WorkerRequest,
 } from "./sqlite-protocol.ts";
 import { workerUrl } from "./worker-url.ts";
 
 interface Pending {
-  request: Request;
-  resolve(answer: Answer): void;
+  request: WorkerRequest;
+  resolve(answer: OperationResult): void;
   reject(error: Error): void;
 }
 
@@ -71,7 +71,7 @@ export class SqliteClient {
   }
 
   query(op: "read" | "write", sql: string, parameters: readonly SqlValue[], transaction?: number) {
-    return this.#ask<QueryAnswer>({ op, sql, parameters, ...(transaction === undefined ? {} : { transaction }) });
+    return this.#ask<StatementResult>({ op, sql, parameters, ...(transaction === undefined ? {} : { transaction }) });
   }
 
   /** Commits all of it or nothing. Resolves with the places of the entries. */
@@ -112,12 +112,12 @@ export class SqliteClient {
     }
   }
 
-  #ask<A extends Answer>(ask: Ask): Promise<A> {
+  #ask<A extends OperationResult>(ask: Operation): Promise<A> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     if (this.#pending.size + this.#outbox.length >= storeLimits.pending) return Promise.reject(tooBusy());
     if (this.#outbox.length === 0) this.#postSoon();
     const request = { ...ask, id: ++this.#lastId };
-    return new Promise<Answer>((resolve, reject) => {
+    return new Promise<OperationResult>((resolve, reject) => {
       this.#outbox.push({ request, resolve, reject });
     }) as Promise<A>;
   }

@@ -7,7 +7,7 @@ import type { VerifyInput } from "./audit/verify-checkpoints.ts";
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
 /** What the worker is asked; `transaction` names the open one that it belongs to. */
-export type Request = { id: number; transaction?: number } & (
+export type WorkerRequest = { id: number; transaction?: number } & (
   | { op: "read" | "write"; sql: string; parameters: readonly SqlValue[] }
   /** Steps that are done together or not at all. */
   | { op: "batch"; steps: readonly BatchStep[]; atMs: number }
@@ -27,9 +27,9 @@ export type BatchStep =
   | { op: "append"; entry: AuditEntry };
 
 type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
-export type Ask = WithoutId<Request>;
+export type Operation = WithoutId<WorkerRequest>;
 
-export interface QueryAnswer {
+export interface StatementResult {
   rows: Record<string, unknown>[];
   changes: number;
 }
@@ -69,7 +69,7 @@ export interface Appended {
   appended: ChainHead[];
 }
 
-export type Answer = QueryAnswer | Appended | OpenedChains | { transaction: number } | null;
+export type OperationResult = StatementResult | Appended | OpenedChains | { transaction: number } | null;
 
 /** An error on its way between threads. */
 export interface ErrorNote {
@@ -81,7 +81,7 @@ export interface ErrorNote {
   hint?: string;
 }
 
-export type Reply = { id: number; answer: Answer } | { id: number; error: ErrorNote };
+export type Reply = { id: number; answer: OperationResult } | { id: number; error: ErrorNote };
 
 export type FromWorker =
   | { ready: true }

@@ -7,7 +7,7 @@ import { GroupCommit } from "./group-commit.ts";
 import { storeLimits } from "./limits.ts";
 import { prepareSchema } from "./prepare-schema.ts";
 import { isBusy, noteOf } from "./sqlite-error.ts";
-import type { ErrorNote, FromWorker, Reply, Request, VerifyOrder, WorkerOptions } from "./sqlite-protocol.ts";
+import type { ErrorNote, FromWorker, Reply, VerifyOrder, WorkerOptions, WorkerRequest } from "./sqlite-protocol.ts";
 import { WalSync } from "./wal-sync.ts";
 import { Writer } from "./writer.ts";
 
@@ -92,12 +92,12 @@ function serve(options: WorkerOptions): void {
         if (op === "close") parentPort?.close();
       }),
   });
-  const take = (requests: Request[]) => {
+  const take = (requests: WorkerRequest[]) => {
     const error = failure;
     if (error === undefined) commits.push(requests);
     else say({ replies: requests.map(({ id }) => ({ id, error })) });
   };
-  parentPort?.on("message", (requests: Request[]) => {
+  parentPort?.on("message", (requests: WorkerRequest[]) => {
     take(requests);
     // All that has arrived meanwhile shares the commit.
     for (;;) {
@@ -115,7 +115,7 @@ function serve(options: WorkerOptions): void {
 function serveReads(path: string): void {
   const say = (message: FromWorker) => parentPort?.postMessage(message);
   const db = new DatabaseSync(path, { readOnly: true, timeout: storeLimits.lockWaitMs });
-  const close = ({ id }: Request) => {
+  const close = ({ id }: WorkerRequest) => {
     db.close();
     say({ replies: [{ id, answer: null }] });
     parentPort?.close();
@@ -127,7 +127,7 @@ function serveReads(path: string): void {
     committed: () => {},
     other: close,
   });
-  parentPort?.on("message", (requests: Request[]) => {
+  parentPort?.on("message", (requests: WorkerRequest[]) => {
     reads.push(requests);
     reads.run();
   });

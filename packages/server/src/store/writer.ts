@@ -1,12 +1,12 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { Chains } from "./audit/chains.ts";
 import { toAppError } from "./sqlite-error.ts";
-import type { Answer, BatchStep, ChainHead, Request } from "./sqlite-protocol.ts";
+import type { BatchStep, ChainHead, OperationResult, WorkerRequest } from "./sqlite-protocol.ts";
 import { StatementCache } from "./statement-cache.ts";
 
-export type Step = Extract<Request, { op: "read" | "write" | "batch" | "open-audit" }>;
+export type Step = Extract<WorkerRequest, { op: "read" | "write" | "batch" | "open-audit" }>;
 
-export const isStep = (request: Request): request is Step =>
+export const isStep = (request: WorkerRequest): request is Step =>
   request.op === "read" || request.op === "write" || request.op === "batch" || request.op === "open-audit";
 
 /** Steps and their transaction on one connection. */
@@ -34,7 +34,7 @@ export class Writer {
     this.#chains.begin();
   }
 
-  step(step: Step): Answer {
+  step(step: Step): OperationResult {
     if (step.op === "batch") return { appended: this.#batch(step.steps, step.atMs) };
     if (step.op === "open-audit") return this.#chains.open(step);
     const { statement, returnsRows } = this.#statements.get(step.sql);

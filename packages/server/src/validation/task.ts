@@ -16,24 +16,24 @@ export type Task =
   | { kind: "json"; data: string; schema: { name: SchemaName } | { text: string } }
   | ({ kind: "csv" } & Omit<CsvToValidate, "csv"> & { csv: string });
 
-interface CodeAnswer {
+interface CodeResult {
   findings: Finding[];
   truncated: boolean;
   fixedCode?: string;
 }
 
-export interface Answers {
-  code: CodeAnswer;
+export interface TaskResults {
+  code: CodeResult;
   json: JsonValidation;
   csv: CsvValidation;
 }
 
-export type Answer = Answers[Task["kind"]];
+export type TaskResult = TaskResults[Task["kind"]];
 
 export type FromWorker =
   | { ready: true }
   /** The parser is there: from now on it reads. */
   | { loaded: true }
-  | { answer: Answer }
+  | { answer: TaskResult }
   /** After `last` the thread can be relied on no longer: a parser ran out of its stack. */
   | { error: { code: ErrorCode; message: string; hint?: string; details?: Record<string, unknown> }; last?: true };

@@ -1,10 +1,10 @@
 import { parentPort } from "node:worker_threads";
 import { AppError, messageOf } from "../core/errors.ts";
 import type { Checked } from "./findings.ts";
-import type { Answer, FromWorker, Task } from "./task.ts";
+import type { FromWorker, Task, TaskResult } from "./task.ts";
 
 /** Each parser is loaded when it is first needed: ruff alone takes 100 MB. */
-async function load(task: Task): Promise<() => Answer> {
+async function load(task: Task): Promise<() => TaskResult> {
   if (task.kind === "json") {
     const { validateJson } = await import("./json.ts");
     return () => validateJson(task.data, task.schema);

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { AppError } from "../core/errors.ts";
 import { FairQueue } from "../lib/fair-queue.ts";
 import { validationLimits } from "./limits.ts";
-import type { Answers, FromWorker, Task } from "./task.ts";
+import type { FromWorker, Task, TaskResults } from "./task.ts";
 import { workerUrl } from "./worker-url.ts";
 
 interface Job {
@@ -43,11 +43,11 @@ export class WorkerPool implements AsyncDisposable {
     return this.#threads.size;
   }
 
-  async run<T extends Task>(task: T, signal?: AbortSignal, owner = ""): Promise<Answers[T["kind"]]> {
+  async run<T extends Task>(task: T, signal?: AbortSignal, owner = ""): Promise<TaskResults[T["kind"]]> {
     signal?.throwIfAborted();
     if (this.#isClosed) throw new AppError("unavailable", "validation has ended");
     if (!this.#queue.hasRoom(owner)) throw tooBusy();
-    const { promise, resolve, reject } = Promise.withResolvers<Answers[T["kind"]]>();
+    const { promise, resolve, reject } = Promise.withResolvers<TaskResults[T["kind"]]>();
     const job: Job = { owner, task, resolve: resolve as Job["resolve"], reject };
     const abort = () => this.#abandon(job, signal?.reason);
     signal?.addEventListener("abort", abort, { once: true });

@@ -1,10 +1,10 @@
-import type { ErrandAnswer, RunErrand } from "../core/errand.ts";
+import type { ErrandResponse, RunErrand } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
 import { defined } from "../lib/defined.ts";
 import { webLimits } from "./limits.ts";
 import { readAddress } from "./page-address.ts";
 
-export interface Fetched extends ErrandAnswer {
+export interface Fetched extends ErrandResponse {
   /** Where it was found, after redirects. */
   url: URL;
   redirects: string[];
@@ -22,7 +22,7 @@ const ownHeaders = {
 /** Every hop is an errand, judged like the first. */
 export async function follow(run: RunErrand, start: URL, accept: string, signal: AbortSignal): Promise<Fetched> {
   const redirects: string[] = [];
-  let after: ErrandAnswer | undefined;
+  let after: ErrandResponse | undefined;
   for (let url = start; ; ) {
     const answer = await run({ url, headers: { ...ownHeaders, Accept: accept }, signal, ...defined({ after }) });
     const { location } = answer.headers;

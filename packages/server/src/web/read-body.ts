@@ -1,7 +1,7 @@
 /** The bytes of an answer, unpacked, and never more than asked for: what goes on past that is neither read nor unpacked. */
 import { pipeline, type Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import type { ErrandAnswer } from "../core/errand.ts";
+import type { ErrandResponse } from "../core/errand.ts";
 import { AppError, messageOf } from "../core/errors.ts";
 import { webLimits } from "./limits.ts";
 
@@ -18,7 +18,7 @@ const unpackers = {
   br: createBrotliDecompress,
 } as const;
 
-export async function readBody({ headers, body }: ErrandAnswer, mostBytes: number): Promise<Body> {
+export async function readBody({ headers, body }: ErrandResponse, mostBytes: number): Promise<Body> {
   const chunks: Buffer[] = [];
   let size = 0;
   let isLate = false;

@@ -36,4 +36,4 @@ export type ReaderJob =
   | { kind: "page"; html: string; url: string; mayBeArticle: boolean }
   | { kind: "results"; html: string; url: string; provider: HtmlProvider };
 
-export type ReaderAnswer<J extends ReaderJob> = J extends { kind: "page" } ? PageText : FoundResults;
+export type ReaderResult<J extends ReaderJob> = J extends { kind: "page" } ? PageText : FoundResults;

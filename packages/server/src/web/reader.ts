@@ -4,7 +4,7 @@ import { Worker } from "node:worker_threads";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { FairQueue } from "../lib/fair-queue.ts";
 import { webLimits } from "./limits.ts";
-import type { ReaderAnswer, ReaderJob } from "./reader-job.ts";
+import type { ReaderJob, ReaderResult } from "./reader-job.ts";
 
 // Tests run the sources; the bundle lies beside the worker's.
 const file = import.meta.url.endsWith(".ts") ? "./reader-worker.ts" : "./reader-worker.mjs";
@@ -30,7 +30,7 @@ export class Reader {
     return { read: (job, signal) => this.read(job, signal, owner) };
   }
 
-  async read<J extends ReaderJob>(job: J, signal: AbortSignal, owner = ""): Promise<ReaderAnswer<J>> {
+  async read<J extends ReaderJob>(job: J, signal: AbortSignal, owner = ""): Promise<ReaderResult<J>> {
     await this.#turn(owner);
     try {
       return await readInThread(job, signal);
@@ -52,8 +52,8 @@ export class Reader {
   }
 }
 
-async function readInThread<J extends ReaderJob>(job: J, signal: AbortSignal): Promise<ReaderAnswer<J>> {
-  const read = Promise.withResolvers<ReaderAnswer<J>>();
+async function readInThread<J extends ReaderJob>(job: J, signal: AbortSignal): Promise<ReaderResult<J>> {
+  const read = Promise.withResolvers<ReaderResult<J>>();
   const worker = new Worker(workerUrl, {
     workerData: job,
     env: {},

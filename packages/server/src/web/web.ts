@@ -1,6 +1,6 @@
 /** Pages and searches for sandboxes: by their policy, and on their account. */
 
-import type { Errand, ErrandAnswer, RunErrand } from "../core/errand.ts";
+import type { Errand, ErrandResponse, RunErrand } from "../core/errand.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Caller } from "../core/principal.ts";
@@ -17,7 +17,7 @@ import { type SearchOutcome, type SearchRequest, searchWeb } from "./search/sear
 export interface WebParts {
   fleet: Pick<Fleet<{ id: string }>, "use">;
   /** Goes out on behalf of a sandbox that is in use. */
-  errand: (sandboxId: string, errand: Errand) => Promise<ErrandAnswer>;
+  errand: (sandboxId: string, errand: Errand) => Promise<ErrandResponse>;
   providers: readonly Provider[];
   browser: BrowserParts & {
     /** Of the sandboxes that it runs in. */

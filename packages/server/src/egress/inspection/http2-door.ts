@@ -15,7 +15,7 @@ import type { ConnectionRefusal } from "../connection-refusal.ts";
 import { http2Over } from "../dialer.ts";
 import type { AllowedDestination } from "../firewall.ts";
 import { gateLimits, inspectionLimits } from "../gate-limits.ts";
-import { problemAnswer } from "../http-answer.ts";
+import { problemResponse } from "../http-response.ts";
 import { parseAuthority } from "../proxy-target.ts";
 import { readHost } from "../read-host.ts";
 import { reset } from "../relay.ts";
@@ -104,7 +104,7 @@ async function serveStream(
   const read = readRequest(headers, destination);
   if ("problem" in read) {
     await parts.firewall.note(destination, read.problem);
-    return answerStream(stream, problemAnswer(400, read.problem));
+    return answerStream(stream, problemResponse(400, read.problem));
   }
   const asked = { destination, ...read, fields: fieldsOf(headers), isInspected: true };
   const admitted = await admit(parts, asked, connection.allowed);

@@ -6,7 +6,7 @@ import {
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from "node:http2";
-import { codedRefusal, isCoded } from "../coded-answer.ts";
+import { codedRefusal, isCoded } from "../coded-response.ts";
 import { type ConnectionRefusal, formatRefusal, type RefusalResponse } from "../connection-refusal.ts";
 import type { AllowedDestination } from "../firewall.ts";
 import type { Filled } from "./credentials.ts";

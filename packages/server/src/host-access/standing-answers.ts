@@ -7,13 +7,13 @@ import { hostLimits } from "./limits.ts";
 import { hasWildcard, matchPattern, type Pattern, parseAllowing } from "./pattern.ts";
 import { splitCommand } from "./split.ts";
 
-export interface Answer {
+export interface StandingAnswer {
   id: string;
   pattern: Pattern;
   approve: boolean;
 }
 
-interface AnswersParts {
+interface StandingAnswersParts {
   records: Pick<ApprovalRecords, "get" | "list">;
   policy: ReadPolicy;
   namespaces: readonly string[];
@@ -21,18 +21,18 @@ interface AnswersParts {
 
 const pageSize = 500;
 
-export class HostAnswers implements ApprovalEffect {
-  readonly #parts: AnswersParts;
+export class StandingAnswers implements ApprovalEffect {
+  readonly #parts: StandingAnswersParts;
   /** An index: what counts is the record. */
-  readonly #known = new Map<string, Map<string, Answer>>();
+  readonly #known = new Map<string, Map<string, StandingAnswer>>();
 
-  private constructor(parts: AnswersParts) {
+  private constructor(parts: StandingAnswersParts) {
     this.#parts = parts;
     for (const namespace of parts.namespaces) this.#known.set(namespace, new Map());
   }
 
-  static async open(parts: AnswersParts): Promise<HostAnswers> {
-    const answers = new HostAnswers(parts);
+  static async open(parts: StandingAnswersParts): Promise<StandingAnswers> {
+    const answers = new StandingAnswers(parts);
     for (const namespace of parts.namespaces) await answers.#load(namespace);
     return answers;
   }
@@ -52,7 +52,7 @@ export class HostAnswers implements ApprovalEffect {
   }
 
   /** A no before a yes. */
-  async find(namespace: string, argv: Argv): Promise<Answer | undefined> {
+  async find(namespace: string, argv: Argv): Promise<StandingAnswer | undefined> {
     const all = [...(this.#known.get(namespace)?.values() ?? [])];
     for (const approve of [false, true])
       for (const answer of all) {
@@ -63,14 +63,14 @@ export class HostAnswers implements ApprovalEffect {
     return undefined;
   }
 
-  async list(namespace: string): Promise<Answer[]> {
-    const found: Answer[] = [];
+  async list(namespace: string): Promise<StandingAnswer[]> {
+    const found: StandingAnswer[] = [];
     for (const answer of this.#known.get(namespace)?.values() ?? [])
       if (await this.#stillHolds(answer)) found.push(answer);
     return found;
   }
 
-  async #stillHolds({ id, approve }: Answer): Promise<boolean> {
+  async #stillHolds({ id, approve }: StandingAnswer): Promise<boolean> {
     const record = await this.#parts.records.get(id);
     return record !== undefined && holdsAlways(record) && (record.state === "approved") === approve;
   }

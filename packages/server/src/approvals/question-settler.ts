@@ -6,7 +6,7 @@ import type { ApprovalBook } from "./approval-book.ts";
 import { ended } from "./ended.ts";
 import type { Pending, PendingQuestions } from "./pending.ts";
 
-export interface SettlingParts {
+export interface QuestionSettlerParts {
   pending: PendingQuestions;
   book: ApprovalBook;
   clock: Clock;
@@ -15,17 +15,17 @@ export interface SettlingParts {
 }
 
 type Outcome = Pick<Approval, "scope" | "reason"> & { state: Exclude<Approval["state"], "pending"> };
-type Answer = Outcome & { state: "approved" | "denied"; scope: NonNullable<Approval["scope"]> };
+type HumanDecision = Outcome & { state: "approved" | "denied"; scope: NonNullable<Approval["scope"]> };
 
-export class Settling {
-  readonly #parts: SettlingParts;
+export class QuestionSettler {
+  readonly #parts: QuestionSettlerParts;
 
-  constructor(parts: SettlingParts) {
+  constructor(parts: QuestionSettlerParts) {
     this.#parts = parts;
   }
 
   /** Only while nobody else settles it. When it fails the question is pending as before. */
-  async decide(entry: Pending, approval: Approval, answer: Answer, caller: Caller): Promise<Approval> {
+  async decide(entry: Pending, approval: Approval, answer: HumanDecision, caller: Caller): Promise<Approval> {
     const hold = async () => {
       const { state, scope } = answer;
       if (scope === "once") return;

@@ -8,11 +8,11 @@ import { decide } from "./decide.ts";
 import { formatAllowRule } from "./rule-text.ts";
 import type { StoredPolicies } from "./stored-policies.ts";
 
-type Asked = Pick<Question, "namespace" | "sandboxId" | "detail">;
+type EgressQuestion = Pick<Question, "namespace" | "sandboxId" | "detail">;
 
 /** An answer about a name that holds for longer is a rule of the policy: of the sandbox, or of the namespace. */
-export function holdAnswers(stored: StoredPolicies, policies: ActivePolicies): ApprovalEffect {
-  const verdictOf = (asked: Asked): EgressVerdict => {
+export function egressApprovalEffect(stored: StoredPolicies, policies: ActivePolicies): ApprovalEffect {
+  const verdictOf = (asked: EgressQuestion): EgressVerdict => {
     const { namespace, sandboxId } = asked;
     const layers = sandboxId === null ? policies.policyIn(namespace) : policies.policyOf(sandboxId);
     return decide(layers, destinationOf(asked));

@@ -11,7 +11,7 @@ interface Reading {
 }
 
 /** What was answered and waits for clients to read it, of each key and in all: large answers are kept for nobody past that. */
-export class UnreadAnswers {
+export class UnreadResponses {
   readonly #open = new Map<string, Map<Response, Reading>>();
 
   add(key: string, response: Response): void {

@@ -4,7 +4,7 @@ import { formatHead } from "../http-over/head.ts";
 import { type ConnectionRefusal, formatRefusal, type RefusalResponse } from "./connection-refusal.ts";
 
 /** A mistake of the program's, in the shape of a refusal. */
-export function problemAnswer(status: number, detail: string): RefusalResponse {
+export function problemResponse(status: number, detail: string): RefusalResponse {
   const body = {
     type: "urn:caisson:error:invalid",
     title: "The request is not valid",
@@ -20,7 +20,7 @@ export function problemAnswer(status: number, detail: string): RefusalResponse {
 }
 
 function answerOf(answer: ConnectionRefusal | RefusalResponse | string): RefusalResponse {
-  if (typeof answer === "string") return problemAnswer(400, answer);
+  if (typeof answer === "string") return problemResponse(400, answer);
   return "kind" in answer ? formatRefusal(answer) : answer;
 }
 

@@ -14,7 +14,7 @@ import { approvalLimits } from "./limits.ts";
 import type { Pending, PendingQuestions } from "./pending.ts";
 import { checkQuestion, digestOf, keyOf, newApproval, timeoutOf } from "./question.ts";
 
-export interface AskingParts {
+export interface QuestionAskerParts {
   pending: PendingQuestions;
   book: ApprovalBook;
   clock: Clock;
@@ -26,10 +26,10 @@ export interface AskingParts {
   late: (entry: Pending) => void;
 }
 
-export class Asking {
-  readonly #parts: AskingParts;
+export class QuestionAsker {
+  readonly #parts: QuestionAskerParts;
 
-  constructor(parts: AskingParts) {
+  constructor(parts: QuestionAskerParts) {
     this.#parts = parts;
   }
 
