@@ -48,6 +48,6 @@ export function isAllowed(principal: Pick<Principal, "role">, scope: Scope): boo
 export function requireScope(principal: Principal, scope: Scope): void {
   if (isAllowed(principal, scope)) return;
   throw new AppError("forbidden", `the role ${principal.role} does not permit this`, {
-    hint: `it takes a key with the role ${lowestRole(scope)}`,
+    hint: `use a key with the role ${lowestRole(scope)}`,
   });
 }
