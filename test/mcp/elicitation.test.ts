@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { engines } from "../harness.ts";
 import type { Api } from "../http/api.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
-import { accept, connectAskedClient } from "./asked-client.ts";
 import { connectClient, eras } from "./client.ts";
+import { accept, connectQuestionedClient } from "./questioned-client.ts";
 
 const [engine = "container"] = engines;
 
@@ -38,7 +38,9 @@ describe("questions to humans, over MCP", () => {
     const session = `asked-${era}`;
 
     it("[MCP-08] are put to the user of an operator's client, and what was asked for goes on with the answer", async () => {
-      await using user = await connectAskedClient(server, era, "operator", () => accept("once", { reason: "fine" }));
+      await using user = await connectQuestionedClient(server, era, "operator", () =>
+        accept("once", { reason: "fine" }),
+      );
       const { structuredContent } = await run(user.client, "echo yes-\u202e$((1 + 1))", session);
       expect(structuredContent).toMatchObject({ exit_code: 0, stdout: "yes-\u202e2\n" });
       expect(user.asked).toMatchObject([{ options: ["once", "sandbox", "always", "deny"] }]);
@@ -50,7 +52,7 @@ describe("questions to humans, over MCP", () => {
     });
 
     it("[MCP-08] hold for the sandbox when the user says so, and are not put again", async () => {
-      await using user = await connectAskedClient(server, era, "operator", () => accept("sandbox"));
+      await using user = await connectQuestionedClient(server, era, "operator", () => accept("sandbox"));
       for (const _ of [1, 2]) {
         const { structuredContent } = await run(user.client, "echo again", session);
         expect(structuredContent).toMatchObject({ exit_code: 0 });
@@ -59,7 +61,7 @@ describe("questions to humans, over MCP", () => {
     });
 
     it("[MCP-08] refuse with the user's reason", async () => {
-      await using user = await connectAskedClient(server, era, "operator", () =>
+      await using user = await connectQuestionedClient(server, era, "operator", () =>
         accept("deny", { reason: "not that" }),
       );
       const { isError, content } = await run(user.client, "echo no", session);
@@ -70,7 +72,7 @@ describe("questions to humans, over MCP", () => {
     it("[MCP-08] stay open for an operator elsewhere when the user does not decide, or answers what was not offered", async () => {
       for (const answer of [{ action: "decline" }, { action: "cancel" }, accept("forever"), accept("")]) {
         const code = `echo ${JSON.stringify(answer).length}-${era}`;
-        await using user = await connectAskedClient(server, era, "operator", () => answer);
+        await using user = await connectQuestionedClient(server, era, "operator", () => answer);
         const result = run(user.client, code, session);
         await vi.waitFor(() => expect(user.asked).toHaveLength(1), { timeout: 30_000 });
         const { id } = await find(code);
@@ -80,7 +82,7 @@ describe("questions to humans, over MCP", () => {
     });
 
     it("[MCP-08] are not put to the client of an agent's key, which must not approve its own request", async () => {
-      await using user = await connectAskedClient(server, era, "agent", () => accept("always"));
+      await using user = await connectQuestionedClient(server, era, "agent", () => accept("always"));
       const code = `echo agent-${era}`;
       const result = run(user.client, code, session);
       const { id } = await find(code);
@@ -100,7 +102,7 @@ describe("questions to humans, over MCP", () => {
 
     it("[MCP-08] are put to the user when the agent asks for a name, whose call waits for the answer", async () => {
       const answers = [accept("sandbox"), accept("deny", { reason: "no" }), { action: "decline" }];
-      await using user = await connectAskedClient(server, era, "operator", () => answers.shift() ?? {});
+      await using user = await connectQuestionedClient(server, era, "operator", () => answers.shift() ?? {});
       const ask = async (domain: string) => {
         const { structuredContent } = await user.client.callTool({
           name: "request_egress",
@@ -115,8 +117,8 @@ describe("questions to humans, over MCP", () => {
     });
 
     it("[MCP-08] are put to the user of the call that waits for them, and to nobody else", async () => {
-      await using one = await connectAskedClient(server, era, "operator", () => accept("once"));
-      await using other = await connectAskedClient(server, era, "operator", () => accept("once"));
+      await using one = await connectQuestionedClient(server, era, "operator", () => accept("once"));
+      await using other = await connectQuestionedClient(server, era, "operator", () => accept("once"));
       const results = await Promise.all([
         run(one.client, `echo one-${era}`, `${session}-1`),
         run(other.client, `echo other-${era}`, `${session}-2`),

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { publicWorld, type WebHost, webHost } from "../egress/hosts.ts";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
-import { accept, connectAskedClient } from "./asked-client.ts";
 import { eras } from "./client.ts";
+import { accept, connectQuestionedClient } from "./questioned-client.ts";
 import { resultOf } from "./results.ts";
 
 const csv = `city,population\n${[3, 1, 4, 1, 5, 9, 2, 6].map((n, at) => `city ${at},${n * 1000}`).join("\n")}\n`;
@@ -50,7 +50,9 @@ describe.each(engines)("an agent at work on %s", (engine) => {
   });
 
   it.each(eras)("[MCP-07] analyses, draws, breaks, goes back, asks and delivers, over MCP of %s", async (era) => {
-    const user = await connectAskedClient(server, era, "operator", () => accept("once", { reason: "for the report" }));
+    const user = await connectQuestionedClient(server, era, "operator", () =>
+      accept("once", { reason: "for the report" }),
+    );
     const { client, asked } = user;
     const session_id = `work-${era}`;
     const call = async (name: string, input: object) =>

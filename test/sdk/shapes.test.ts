@@ -18,20 +18,20 @@ import type * as secrets from "../../packages/server/src/schemas/secret.ts";
 import type * as snapshots from "../../packages/server/src/schemas/snapshot.ts";
 
 type Shown<S extends { _output: unknown }> = S["_output"];
-type Asked<S extends { _input: unknown }> = S["_input"];
+type InputOf<S extends { _input: unknown }> = S["_input"];
 
 // The compiler holds these: a field that the API has and the SDK lacks, or the reverse, fails `npm run lint`.
 it("[API-05] the SDK's shapes have the fields of the API's, no more and no fewer", () => {
   expectTypeOf<keyof sdk.SandboxInfo>().toEqualTypeOf<keyof Shown<typeof sandboxes.sandbox>>();
-  expectTypeOf<keyof sdk.CreateOptions>().toEqualTypeOf<keyof Asked<typeof sandboxes.createSandbox>>();
-  expectTypeOf<keyof sdk.SandboxChanges>().toEqualTypeOf<keyof Asked<typeof sandboxes.changeSandbox>>();
+  expectTypeOf<keyof sdk.CreateOptions>().toEqualTypeOf<keyof InputOf<typeof sandboxes.createSandbox>>();
+  expectTypeOf<keyof sdk.SandboxChanges>().toEqualTypeOf<keyof InputOf<typeof sandboxes.changeSandbox>>();
   expectTypeOf<keyof sdk.CheckpointInfo>().toEqualTypeOf<keyof Shown<typeof checkpoints.checkpoint>>();
   expectTypeOf<keyof sdk.ForkInfo>().toEqualTypeOf<keyof Shown<typeof forks.fork>>();
-  expectTypeOf<keyof sdk.ForkOptions>().toEqualTypeOf<keyof Asked<typeof forks.forkSandbox>>();
+  expectTypeOf<keyof sdk.ForkOptions>().toEqualTypeOf<keyof InputOf<typeof forks.forkSandbox>>();
   expectTypeOf<keyof sdk.ApprovalInfo>().toEqualTypeOf<keyof Shown<typeof approvals.approval>>();
-  expectTypeOf<keyof sdk.EgressRequest>().toEqualTypeOf<keyof Asked<typeof approvals.requestBody>>();
-  expectTypeOf<keyof sdk.ApprovalAnswer | "approve">().toEqualTypeOf<keyof Asked<typeof approvals.decisionBody>>();
-  expectTypeOf<keyof sdk.ApprovalFilter>().toEqualTypeOf<keyof Asked<typeof approvals.listQuery>>();
+  expectTypeOf<keyof sdk.EgressRequest>().toEqualTypeOf<keyof InputOf<typeof approvals.requestBody>>();
+  expectTypeOf<keyof sdk.ApprovalAnswer | "approve">().toEqualTypeOf<keyof InputOf<typeof approvals.decisionBody>>();
+  expectTypeOf<keyof sdk.ApprovalFilter>().toEqualTypeOf<keyof InputOf<typeof approvals.listQuery>>();
   expectTypeOf<Shown<typeof approvals.approval>>().toExtend<sdk.ApprovalInfo>();
   expectTypeOf<keyof sdk.RunResult>().toEqualTypeOf<keyof Shown<typeof runs.runResult>>();
   expectTypeOf<keyof sdk.RunReport>().toEqualTypeOf<keyof Shown<typeof runReports.runReport>>();
@@ -39,10 +39,10 @@ it("[API-05] the SDK's shapes have the fields of the API's, no more and no fewer
   expectTypeOf<keyof sdk.FileChange>().toEqualTypeOf<keyof Shown<typeof runs.fileChange>>();
   expectTypeOf<keyof sdk.ProcessInfo>().toEqualTypeOf<keyof Shown<typeof processes.processInfo>>();
   expectTypeOf<keyof sdk.OutputPiece>().toEqualTypeOf<keyof Shown<typeof processes.outputPiece>>();
-  expectTypeOf<keyof sdk.StartOptions | "command">().toEqualTypeOf<keyof Asked<typeof processes.startBody>>();
+  expectTypeOf<keyof sdk.StartOptions | "command">().toEqualTypeOf<keyof InputOf<typeof processes.startBody>>();
   expectTypeOf<keyof sdk.ContextInfo>().toEqualTypeOf<keyof Shown<typeof contexts.context>>();
   expectTypeOf<keyof sdk.ContextRunResult>().toEqualTypeOf<keyof Shown<typeof contexts.contextRunResult>>();
-  expectTypeOf<keyof sdk.InstallPackages>().toEqualTypeOf<keyof Asked<typeof packages.installBody>>();
+  expectTypeOf<keyof sdk.InstallPackages>().toEqualTypeOf<keyof InputOf<typeof packages.installBody>>();
   expectTypeOf<keyof sdk.InstallOutcome>().toEqualTypeOf<keyof Shown<typeof packages.installOutcome>>();
   expectTypeOf<keyof sdk.PackageRecord>().toEqualTypeOf<keyof Shown<typeof packages.packageRecord>>();
   expectTypeOf<Shown<typeof packages.packageRecord>>().toExtend<sdk.PackageRecord>();
@@ -55,9 +55,9 @@ it("[API-05] the SDK's shapes have the fields of the API's, no more and no fewer
   expectTypeOf<Shown<typeof ports.port>>().toExtend<sdk.PortInfo>();
   expectTypeOf<keyof sdk.SecretInfo>().toEqualTypeOf<keyof Shown<typeof secrets.secret>>();
   expectTypeOf<Shown<typeof secrets.secret>>().toExtend<sdk.SecretInfo>();
-  expectTypeOf<keyof sdk.NetworkRequest>().toEqualTypeOf<keyof Asked<typeof egress.policyBody>>();
-  expectTypeOf<keyof sdk.NamespaceEgressRequest>().toEqualTypeOf<keyof Asked<typeof egress.namespaceBody>>();
-  expectTypeOf<keyof sdk.EgressChange>().toEqualTypeOf<keyof Asked<typeof egress.changeBody>>();
+  expectTypeOf<keyof sdk.NetworkRequest>().toEqualTypeOf<keyof InputOf<typeof egress.policyBody>>();
+  expectTypeOf<keyof sdk.NamespaceEgressRequest>().toEqualTypeOf<keyof InputOf<typeof egress.namespaceBody>>();
+  expectTypeOf<keyof sdk.EgressChange>().toEqualTypeOf<keyof InputOf<typeof egress.changeBody>>();
   expectTypeOf<keyof sdk.NamespaceEgress>().toEqualTypeOf<keyof Shown<typeof egress.namespacePolicy>>();
   expectTypeOf<keyof sdk.EgressAttempt>().toEqualTypeOf<keyof Shown<typeof egressLog.attempt>>();
   expectTypeOf<Shown<typeof egress.namespacePolicy>>().toExtend<sdk.NamespaceEgress>();

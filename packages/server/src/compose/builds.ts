@@ -32,13 +32,13 @@ export interface Builds {
 
 type Below = Pick<Stores, "store" | "journal" | "vault"> &
   Pick<Egress, "downloads"> &
-  Pick<Catalogue, "images" | "asked" | "templates"> &
+  Pick<Catalogue, "images" | "requestable" | "templates"> &
   Pick<Sandboxes, "caisson" | "fleet">;
 type Parts = Pick<ServiceParts, "folder" | "settings" | "packages" | "clock" | "onError">;
 
 export async function openBuilds(
   opened: AsyncDisposableStack,
-  { store, journal, vault, downloads, images, asked, templates, caisson, fleet }: Below,
+  { store, journal, vault, downloads, images, requestable, templates, caisson, fleet }: Below,
   { folder, settings, clock, onError, ...parts }: Parts,
 ): Promise<Builds> {
   const { registries = noRegistries, findRegistries = async () => registries } = parts.packages ?? {};
@@ -61,7 +61,7 @@ export async function openBuilds(
     onError,
   });
   const firstUse = new FirstUse({
-    ...{ images, asked, builds: imageBuilds, clock },
+    ...{ images, requestable, builds: imageBuilds, clock },
     pull: (caller, reference) => oci.pull(caller, { reference }),
   });
   const create: CreateSandbox = (caller, request) =>

@@ -1,7 +1,7 @@
 /** Images and templates by their records. The fleet reads them, builds change them. */
 import type { LayerId } from "../core/layer.ts";
-import { AskedImages } from "../images/asked-images.ts";
 import { Images } from "../images/images.ts";
+import { RequestableImages } from "../images/requestable-images.ts";
 import { findPullable, readPullPlace } from "../registries/pull-places.ts";
 import { Templates } from "../templates/templates.ts";
 import type { ServiceParts } from "./service-parts.ts";
@@ -10,7 +10,7 @@ import type { Stores } from "./store.ts";
 export interface Catalogue {
   images: Images;
   /** Images that a sandbox may ask for, including those that asking makes. */
-  asked: AskedImages;
+  requestable: RequestableImages;
   templates: Templates;
   /** Layers that records name. Every kind of record that names layers has its place here: a layer that none of them names is removed. */
   named: readonly (() => readonly LayerId[])[];
@@ -23,7 +23,11 @@ export async function openCatalogue(
   const { catalogue = [], pulls = [], makesCatalogue = false } = packages ?? {};
   const images = await Images.open({ records: store.images, catalogue, journal });
   const places = pulls.map(readPullPlace);
-  const asked = new AskedImages({ images, pullable: (image) => findPullable(image, places), makesCatalogue });
+  const requestable = new RequestableImages({
+    images,
+    pullable: (image) => findPullable(image, places),
+    makesCatalogue,
+  });
   const templates = await Templates.open({ records: store.templates, journal });
-  return { images, asked, templates, named: [() => images.layerIds(), () => templates.layerIds()] };
+  return { images, requestable, templates, named: [() => images.layerIds(), () => templates.layerIds()] };
 }

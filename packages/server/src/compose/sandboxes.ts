@@ -27,7 +27,7 @@ export interface Sandboxes {
 
 type Below = Pick<Stores, "store" | "journal" | "vault" | "storage"> &
   Pick<Egress, "inForce" | "policies" | "approvals" | "guard"> &
-  Pick<Catalogue, "images" | "asked" | "templates">;
+  Pick<Catalogue, "images" | "requestable" | "templates">;
 type Parts = Pick<
   ServiceParts,
   "folder" | "records" | "openCaisson" | "maker" | "settings" | "restore" | "clock" | "onError"
@@ -35,7 +35,7 @@ type Parts = Pick<
 
 export async function openSandboxes(
   opened: AsyncDisposableStack,
-  { store, journal, vault, storage, inForce, policies, approvals, guard, images, asked, templates }: Below,
+  { store, journal, vault, storage, inForce, policies, approvals, guard, images, requestable, templates }: Below,
   { folder, records: retention, clock, onError, ...parts }: Parts,
 ): Promise<Sandboxes> {
   const { sandboxes, runs: records, checkpoints, ports: sharedPorts } = store;
@@ -57,7 +57,7 @@ export async function openSandboxes(
       secrets: vault,
       keep: (record, sandbox) => storage.artifacts.keep(record, sandbox),
       egress: policies,
-      images: asked,
+      images: requestable,
     }),
   );
   const namespaceOf = (id: string) => fleet.namespaceOf(id);

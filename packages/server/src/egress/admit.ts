@@ -5,7 +5,7 @@ import { fitsRules } from "./http-target.ts";
 import type { Credentials, Filled } from "./inspection/credentials.ts";
 
 /** One request, however it came. */
-export interface Asked {
+export interface ProgramRequest {
   destination: Destination;
   method: string;
   path: string;
@@ -24,16 +24,16 @@ export type Admitted = (Filled & { allowed: AllowedDestination; refusal?: undefi
 /** What a human has approved for a connection (`earlier`) holds for all of its requests. */
 export async function admit(
   { firewall, credentials }: AdmitParts,
-  asked: Asked,
+  request: ProgramRequest,
   earlier?: AllowedDestination,
 ): Promise<Admitted> {
-  const judged = await firewall.judge(asked.destination, earlier);
+  const judged = await firewall.judge(request.destination, earlier);
   if (judged.allowed === undefined) return judged;
   const { allowed } = judged;
-  const { method, path } = asked;
+  const { method, path } = request;
   if (!fitsRules(allowed.verdict, method, path))
     return firewall.refuse(allowed, "denied", `no rule lets ${method} ${path.split("?")[0]} out`, null);
-  const filled = await credentials.fill(allowed.destination.host, asked);
+  const filled = await credentials.fill(allowed.destination.host, request);
   if (filled.objection !== undefined) return firewall.refuse(allowed, "denied", filled.objection, null);
   return { ...filled, allowed };
 }

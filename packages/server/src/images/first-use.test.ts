@@ -3,10 +3,10 @@ import { chooseImage } from "../core/choose-image.ts";
 import { AppError } from "../core/errors.ts";
 import { type ImageRecord, plainConfig } from "../core/image-record.ts";
 import type { Caller } from "../core/principal.ts";
-import { AskedImages } from "./asked-images.ts";
 import { FirstUse } from "./first-use.ts";
 import type { LogMessage } from "./image-builds.ts";
 import { firstUseLimits } from "./limits.ts";
+import { RequestableImages } from "./requestable-images.ts";
 
 const agent: Caller = { principal: { id: "k", name: "k", namespace: "one", role: "agent" }, requestId: "r" };
 const spec = { description: "", debian: [], pip: [], npm: [], files: {}, env: {}, run: [] };
@@ -49,7 +49,7 @@ function madeUp({ pull = [] as string[], makesCatalogue = true, refusal = undefi
     choose: (image: string) => chooseImage(records, image, catalogue),
     entryOf: (image: string) => catalogue.find(({ spec }) => spec.name === image || spec.aliases.includes(image)),
   };
-  const choice = new AskedImages({
+  const choice = new RequestableImages({
     images,
     pullable: (image) => {
       if (!image.includes(":")) return undefined;
@@ -60,7 +60,7 @@ function madeUp({ pull = [] as string[], makesCatalogue = true, refusal = undefi
     makesCatalogue,
   });
   const firstUse = new FirstUse({
-    ...{ images, asked: choice },
+    ...{ images, requestable: choice },
     builds: {
       ...{ log, settled: async (id) => ends.get(id)?.promise, checkRoom: () => undefined },
       importFromCatalogue: (_, name) => begin(name, "catalogue", catalogue[0]?.spec.aliases),

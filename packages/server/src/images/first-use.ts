@@ -7,14 +7,14 @@ import { type Caller, unattended } from "../core/principal.ts";
 import type { Clock } from "../lib/clock.ts";
 import { defined } from "../lib/defined.ts";
 import { keepNewest } from "../lib/keep-newest.ts";
-import type { AskedImages, ImageSource } from "./asked-images.ts";
 import type { ImageBuilds } from "./image-builds.ts";
 import type { Images } from "./images.ts";
 import { firstUseLimits } from "./limits.ts";
+import type { ImageSource, RequestableImages } from "./requestable-images.ts";
 
 export interface FirstUseParts {
   images: Pick<Images, "list" | "get" | "byId">;
-  asked: Pick<AskedImages, "nameOf" | "sourceOf">;
+  requestable: Pick<RequestableImages, "nameOf" | "sourceOf">;
   builds: Pick<ImageBuilds, "log" | "importFromCatalogue" | "settled" | "checkRoom">;
   pull: (caller: Caller, reference: string) => Promise<Imported>;
   clock: Pick<Clock, "monotonicMs">;
@@ -36,12 +36,12 @@ export class FirstUse {
 
   /** Waits for a missing image, which is made if it is not being made; undefined when there is nothing to wait for. */
   ensure(caller: Caller, image: string): Promise<void> | undefined {
-    const { images, asked } = this.#parts;
-    const name = asked.nameOf(image);
+    const { images, requestable } = this.#parts;
+    const name = requestable.nameOf(image);
     const state = imageState(images.list(), name);
     if (state === "ready") return undefined;
     if (state === "building") return this.#wait(caller, image, Promise.resolve(images.get(name)));
-    const source = asked.sourceOf(image);
+    const source = requestable.sourceOf(image);
     return source && this.#wait(caller, image, this.#begin(caller, image, source));
   }
 

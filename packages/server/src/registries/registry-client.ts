@@ -20,7 +20,7 @@ export interface RegistryClientParts {
   waitMs?: number;
 }
 
-interface Asked {
+interface RepositoryRequest {
   path: string;
   headers: Readonly<Record<string, string>>;
   /** Whether the registry may send on to where it keeps its blobs. */
@@ -40,9 +40,9 @@ export class RegistryClient {
   }
 
   /** The answer of the registry, or of where it sends on to: a good one. */
-  async get(asked: Asked): Promise<ErrandResponse> {
+  async get(request: RepositoryRequest): Promise<ErrandResponse> {
     for (let attempt = 1; ; attempt++) {
-      const answer = await this.#once(asked).catch((error: unknown) => {
+      const answer = await this.#once(request).catch((error: unknown) => {
         if (attempt >= registryLimits.tries || !mayPass(error)) throw error;
         return undefined;
       });
@@ -60,7 +60,7 @@ export class RegistryClient {
     await wait(Math.min(Number.isFinite(told) ? told : usual, registryLimits.waitMostMs), undefined, { signal });
   }
 
-  async #once({ path, headers, mayRedirect }: Asked): Promise<ErrandResponse> {
+  async #once({ path, headers, mayRedirect }: RepositoryRequest): Promise<ErrandResponse> {
     const { way, reference, signal } = this.#parts;
     const { registry, repository } = reference;
     const first = new URL(`${way.schemeOf(registry)}://${registry}/v2/${repository}/${path}`);
@@ -85,7 +85,7 @@ export class RegistryClient {
     return next;
   }
 
-  async #ask(url: URL, headers: Asked["headers"]): Promise<ErrandResponse> {
+  async #ask(url: URL, headers: RepositoryRequest["headers"]): Promise<ErrandResponse> {
     const { way, signal } = this.#parts;
     const own = () =>
       this.#authorization === undefined ? headers : { ...headers, Authorization: this.#authorization };

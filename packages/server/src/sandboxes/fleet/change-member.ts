@@ -3,10 +3,10 @@ import type { News } from "../../core/journal.ts";
 import type { Caller } from "../../core/principal.ts";
 import { resolveSandboxLimits } from "../../core/request.ts";
 import { defined } from "../../lib/defined.ts";
-import { checkEnv, checkIdle, checkLabels, checkLifetime } from "./asked.ts";
 import { about, environmentOf } from "./book.ts";
 import type { CreationParts } from "./creation.ts";
 import type { Member } from "./member.ts";
+import { checkEnv, checkIdle, checkLabels, checkLifetime } from "./resolve-defaults.ts";
 
 interface ChangeParts extends Pick<CreationParts, "equipment" | "book"> {
   settings: FleetSettings;

@@ -8,7 +8,6 @@ import type { TemplateOrigin } from "../../core/template.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { defined } from "../../lib/defined.ts";
 import type { Sandbox } from "../sandbox.ts";
-import { type Asked, keptOf } from "./asked.ts";
 import { about, type Book, environmentOf } from "./book.ts";
 import type { EngineChooser } from "./choice.ts";
 import type { DiskShares } from "./disk-shares.ts";
@@ -20,6 +19,7 @@ import type { Pools, Taken } from "./pools.ts";
 import type { JobQueue } from "./queue.ts";
 import type { Registry } from "./registry.ts";
 import type { Removals } from "./removals.ts";
+import { keptOf, type ResolvedRequest } from "./resolve-defaults.ts";
 import type { Seeds } from "./seeds.ts";
 import type { Slots } from "./slots.ts";
 import type { TemplatePools } from "./template-pools.ts";
@@ -62,26 +62,31 @@ export interface Made {
 }
 
 /** A sandbox for somebody: warm if one waits, else a new one; recorded, then theirs. */
-export async function createMember(parts: CreationParts, caller: Caller, asked: Asked): Promise<Member> {
-  const engine = await parts.engines.choose(asked.engine);
+export async function createMember(parts: CreationParts, caller: Caller, resolved: ResolvedRequest): Promise<Member> {
+  const engine = await parts.engines.choose(resolved.engine);
   for (;;) {
-    const made = await make(parts, caller, asked, engine);
-    const member = await settle(parts, caller, asked, made);
+    const made = await make(parts, caller, resolved, engine);
+    const member = await settle(parts, caller, resolved, made);
     if (member !== undefined) return member;
   }
 }
 
-async function make(parts: CreationParts, caller: Caller, asked: Asked, engine: EngineName): Promise<Made> {
-  if (asked.template !== null) return startTemplate(parts, caller, asked, asked.template);
+async function make(
+  parts: CreationParts,
+  caller: Caller,
+  resolved: ResolvedRequest,
+  engine: EngineName,
+): Promise<Made> {
+  if (resolved.template !== null) return startTemplate(parts, caller, resolved, resolved.template);
   const hasSecrets = parts.equipment.hasSecrets(caller.principal.namespace);
-  const taken = await takeWarm(parts, caller, asked, () => parts.pools.take(asked, engine, hasSecrets));
-  return "cold" in taken ? startCold(parts, caller, asked, engine, taken.cold) : taken;
+  const taken = await takeWarm(parts, caller, resolved, () => parts.pools.take(resolved, engine, hasSecrets));
+  return "cold" in taken ? startCold(parts, caller, resolved, engine, taken.cold) : taken;
 }
 
 export async function takeWarm(
   parts: CreationParts,
   caller: Caller,
-  asked: Asked,
+  resolved: ResolvedRequest,
   take: () => Promise<Taken>,
 ): Promise<Made | { cold: string }> {
   for (;;) {
@@ -89,7 +94,7 @@ export async function takeWarm(
     if ("cold" in taken) return taken;
     const { sandbox, isWell } = taken;
     try {
-      const equipped = parts.equipment.equip(caller, sandbox, termsOf(caller, asked, asked.limits));
+      const equipped = parts.equipment.equip(caller, sandbox, termsOf(caller, resolved, resolved.limits));
       await (isWell === undefined ? equipped : whileWell(isWell, equipped));
       return { ...taken, origin: "pool" };
     } catch (error) {
@@ -114,11 +119,11 @@ async function whileWell(isWell: Promise<boolean>, work: Promise<void>): Promise
 function startCold(
   { maker, pools, queue, starts, removals, equipment, onError }: CreationParts,
   caller: Caller,
-  asked: Asked,
+  resolved: ResolvedRequest,
   engine: EngineName,
   why: string,
 ): Promise<Made> {
-  const { image, limits, warm, priority, inputFolder, outputFolder } = asked;
+  const { image, limits, warm, priority, inputFolder, outputFolder } = resolved;
   return queue.with({ caller, kind: "create", priority }, async () => {
     const options = { engine, limits, warm, keep: true, fleet: true } as const;
     const root = image.layerId ?? undefined;
@@ -128,7 +133,7 @@ function startCold(
       return pools.makeRoom(() => maker.createSandbox({ ...options, ...folders }));
     });
     try {
-      await equipment.equip(caller, sandbox, termsOf(caller, asked, limits));
+      await equipment.equip(caller, sandbox, termsOf(caller, resolved, limits));
     } catch (error) {
       await removals.remove(sandbox.id, sandbox).catch(onError);
       throw error;
@@ -140,7 +145,7 @@ function startCold(
 
 export function termsOf(
   { principal }: Caller,
-  { env, forTemplate }: Pick<Asked, "env" | "forTemplate">,
+  { env, forTemplate }: Pick<ResolvedRequest, "env" | "forTemplate">,
   limits: SandboxLimits,
 ): Terms {
   return { namespace: principal.namespace, createdBy: principal.id, env, limits, withoutSecrets: forTemplate };
@@ -150,34 +155,34 @@ export function termsOf(
 async function settle(
   parts: CreationParts,
   caller: Caller,
-  asked: Asked,
+  resolved: ResolvedRequest,
   { sandbox, origin, template, isWell }: Made,
 ): Promise<Member | undefined> {
   const { book, lifecycle, registry, removals, egress, equipment, clock, onError } = parts;
-  const record = { ...recordOf(caller, asked, sandbox, clock.wallMs(), origin), template: template ?? null };
+  const record = { ...recordOf(caller, resolved, sandbox, clock.wallMs(), origin), template: template ?? null };
   const { status, engine, image, limits } = record;
-  const { snapshotId, inputFolder, outputFolder } = asked;
+  const { snapshotId, inputFolder, outputFolder } = resolved;
   const asks = {
     snapshot_id: snapshotId,
     input_folder: inputFolder,
     output_folder: outputFolder,
     template_id: template?.id ?? null,
-    ...(asked.forTemplate ? ({ for_template: true } as const) : {}), // whoever may not find it may not find what it left either (S79)
+    ...(resolved.forTemplate ? ({ for_template: true } as const) : {}), // whoever may not find it may not find what it left either (S79)
   };
   const data = { status, engine, image, origin, ...limitDetail(limits), ...asks };
   const who = about(record, caller);
   const news: News[] = [{ ...who, type: "sandbox.created", data }, ...environmentOf(record, caller)];
-  if (asked.sessionKey !== null)
-    news.push({ ...who, type: "session.created", data: { session_key: asked.sessionKey } });
+  if (resolved.sessionKey !== null)
+    news.push({ ...who, type: "session.created", data: { session_key: resolved.sessionKey } });
   try {
-    if (asked.network !== null) await egress?.keep(record.id, asked.network);
+    if (resolved.network !== null) await egress?.keep(record.id, resolved.network);
     await book.journal.recordAll(news, (within) => book.records.insert(record, within));
   } catch (error) {
     egress?.left(record.id);
     await removals.remove(record.id, sandbox).catch(onError);
     throw error;
   }
-  const member = new Member(record, clock, asked.forTemplate);
+  const member = new Member(record, clock, resolved.forTemplate);
   if ((await isWell) === false) {
     egress?.left(record.id);
     await member.become(book, "destroyed", undefined, "it did not answer");
@@ -187,7 +192,7 @@ async function settle(
   lifecycle.hold(member, sandbox);
   registry.add(member);
   if (!equipment.isCurrent(sandbox, record)) await lifecycle.refresh(member); // changed since, and not known to be told
-  if (asked.snapshotId !== null) await fillWorkspace(parts, caller, member, sandbox, asked.snapshotId);
+  if (resolved.snapshotId !== null) await fillWorkspace(parts, caller, member, sandbox, resolved.snapshotId);
   return member;
 }
 
@@ -209,13 +214,19 @@ async function fillWorkspace(
   }
 }
 
-function recordOf(caller: Caller, asked: Asked, sandbox: Sandbox, nowMs: number, origin: string): SandboxRecord {
-  const { image, sessionKey, lifetimeMs } = asked;
+function recordOf(
+  caller: Caller,
+  resolved: ResolvedRequest,
+  sandbox: Sandbox,
+  nowMs: number,
+  origin: string,
+): SandboxRecord {
+  const { image, sessionKey, lifetimeMs } = resolved;
   return {
-    ...keptOf(asked),
+    ...keptOf(resolved),
     id: sandbox.id,
     namespace: caller.principal.namespace,
-    status: asked.snapshotId === null ? "running" : "creating",
+    status: resolved.snapshotId === null ? "running" : "creating",
     engine: sandbox.engine,
     image: image.name,
     layerId: image.layerId,

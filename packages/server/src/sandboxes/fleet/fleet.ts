@@ -22,7 +22,6 @@ import { templateLimits } from "../../core/template-limits.ts";
 import { cleanError } from "../../dlp/clean-error.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { hostAlone, noEgress, noSnapshots, noTemplates } from "./absent.ts";
-import { type AskedParts, allowedWarmUp, type CheckedRequest, resolveAsked } from "./asked-template.ts";
 import { changeMember } from "./change-member.ts";
 import { checkMayStart } from "./check-may-start.ts";
 import { EngineChooser } from "./choice.ts";
@@ -42,6 +41,7 @@ import { recover } from "./recover.ts";
 import { refreshSecrets } from "./refresh-secrets.ts";
 import { Registry } from "./registry.ts";
 import { Removals } from "./removals.ts";
+import { allowedWarmUp, type CheckedRequest, type ResolveParts, resolveRequest } from "./resolve-request.ts";
 import { SandboxCheckpoints } from "./sandbox-checkpoints.ts";
 import { openSavedMemory, type SavedMemory } from "./saved-memory.ts";
 import { Seeds } from "./seeds.ts";
@@ -68,7 +68,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   readonly #timers: Timers;
   readonly checkpoints: SandboxCheckpoints;
   readonly #memory: SavedMemory;
-  readonly #askedParts: AskedParts;
+  readonly #resolveParts: ResolveParts;
   readonly bench: TemplateBench;
 
   private constructor(parts: FleetParts) {
@@ -81,7 +81,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const book = { records, journal: parts.journal };
     const removals = this.#removals;
     const { templates = noTemplates, egress = noEgress, images = hostAlone } = parts;
-    this.#askedParts = { settings, egress, images, templates };
+    this.#resolveParts = { settings, egress, images, templates };
     this.#lifecycle = new Lifecycle({
       maker,
       book,
@@ -168,14 +168,14 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   /** Waits for `ensure` where the image is missing; without it a sandbox of such an image is refused. */
   async create(caller: Caller, request: CreateRequest, ensure: EnsureImage = () => undefined): Promise<Created> {
     this.uses.checkOpen();
-    const asked = resolveAsked(caller, request, this.#askedParts);
-    const { sessionKey } = asked;
-    if (sessionKey === null) return this.#create(caller, asked, ensure);
+    const resolved = resolveRequest(caller, request, this.#resolveParts);
+    const { sessionKey } = resolved;
+    if (sessionKey === null) return this.#create(caller, resolved, ensure);
     const { namespace } = caller.principal;
     return this.#sessions.join(caller, sessionKey, async () => {
       const member = this.#registry.bySession(namespace, sessionKey);
       if (member !== undefined && (await this.#wake(member, caller))) return { record: member.record, isNew: false };
-      return this.#create(caller, asked, ensure);
+      return this.#create(caller, resolved, ensure);
     });
   }
 
@@ -196,9 +196,9 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     this.#registry.reserve(namespace);
     try {
       using _share = await this.#creation.shares.reserve(namespace, checked.limits.storageBytes);
-      const asked = { ...checked, image: await chooseImage(ensure) };
+      const resolved = { ...checked, image: await chooseImage(ensure) };
       using _use = this.uses.open();
-      const { record } = await createMember(this.#creation, caller, asked);
+      const { record } = await createMember(this.#creation, caller, resolved);
       return { record, isNew: true };
     } finally {
       this.#registry.release(namespace);
@@ -275,10 +275,10 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   /** A start is a job too, unless it is part of one. */
   #lend<T>(member: Member, caller: Caller, act: (sandbox: Sandbox) => Promise<T>, queued: boolean): Promise<T> {
     const start = () => this.#lifecycle.running(member, caller);
-    const asked = { caller, kind: "start", sandboxId: member.record.id } as const;
+    const resolved = { caller, kind: "start", sandboxId: member.record.id } as const;
     return this.#using(member, async () => {
       if (member.ready === undefined) checkMayStart(caller, member.record);
-      const sandbox = member.ready ?? (queued ? await this.#queue.with(asked, start) : await start());
+      const sandbox = member.ready ?? (queued ? await this.#queue.with(resolved, start) : await start());
       return act(sandbox).catch((error: unknown) => {
         throw cleanError(sandbox.redactor, error);
       });
@@ -361,7 +361,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const { settings, onError } = this.#parts;
     try {
       const engine = await this.#creation.engines.choose(settings.engine);
-      this.#pools.open(this.#askedParts.images.choose(settings.image), engine);
+      this.#pools.open(this.#resolveParts.images.choose(settings.image), engine);
     } catch (error) {
       onError(error);
     }

@@ -5,11 +5,11 @@ import type { Caller } from "../../core/principal.ts";
 import type { SandboxRecord } from "../../core/sandbox-record.ts";
 import { checkRange } from "../../core/size.ts";
 import type { Sandbox } from "../sandbox.ts";
-import { type Asked, keptOf } from "./asked.ts";
 import { about } from "./book.ts";
 import { type CreationParts, createMember } from "./creation.ts";
 import { forkFiles } from "./fork-files.ts";
 import { type Member, rootOf } from "./member.ts";
+import { keptOf, type ResolvedRequest } from "./resolve-defaults.ts";
 import { lifetimeOf, settleCopy } from "./settle-copy.ts";
 
 /** Copies of a member: a place for each first, then all of them at once, then each recorded and somebody's. */
@@ -95,7 +95,7 @@ async function copySnapshot(
   return { records: members.map(({ record }) => record), memory: false, why, files: "snapshot" };
 }
 
-function askedLike(record: SandboxRecord): Omit<Asked, "lifetimeMs"> {
+function askedLike(record: SandboxRecord): Omit<ResolvedRequest, "lifetimeMs"> {
   const { image, layerId, engine, limits } = record;
   return {
     ...keptOf(record),

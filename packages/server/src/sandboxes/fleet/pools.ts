@@ -5,10 +5,10 @@ import type { ChosenImage } from "../../core/image-record.ts";
 import type { LayerId } from "../../core/layer.ts";
 import { hasLimits, resolveSandboxLimits } from "../../core/request.ts";
 import { defined } from "../../lib/defined.ts";
-import type { Asked } from "./asked.ts";
 import { poolLimits } from "./limits.ts";
 import type { SandboxMaker } from "./maker.ts";
 import { type Candidate, type PoolParts, WarmPool } from "./pool.ts";
+import type { ResolvedRequest } from "./resolve-defaults.ts";
 import type { Slots } from "./slots.ts";
 
 export type Taken = Candidate | { cold: string };
@@ -37,14 +37,14 @@ export class Pools {
    * A warm one, or why there is none for this request: that one starts cold and says so. One that has to be given more than
    * its name must answer meanwhile.
    */
-  async take(asked: Asked, engine: EngineName, hasSecrets: boolean): Promise<Taken> {
-    if (asked.inputFolder !== null) return { cold: "its input folder is copied as it starts" };
-    if (asked.outputFolder !== null) return { cold: "its output folder is looked at as it starts" };
-    const pool = this.#pools.get(nameOf(asked.image, engine));
+  async take(resolved: ResolvedRequest, engine: EngineName, hasSecrets: boolean): Promise<Taken> {
+    if (resolved.inputFolder !== null) return { cold: "its input folder is copied as it starts" };
+    if (resolved.outputFolder !== null) return { cold: "its output folder is looked at as it starts" };
+    const pool = this.#pools.get(nameOf(resolved.image, engine));
     if (pool === undefined) return { cold: "there is no pool" };
-    const cold = whyCold(asked, pool);
+    const cold = whyCold(resolved, pool);
     if (cold !== undefined) return { cold };
-    const mustAsk = hasSecrets || asked.snapshotId !== null || !hasLimits(asked.limits, pool.limits);
+    const mustAsk = hasSecrets || resolved.snapshotId !== null || !hasLimits(resolved.limits, pool.limits);
     const taken = pool.isComing ? await pool.takeComing(mustAsk) : pool.take(mustAsk);
     return taken ?? { cold: "the pool is empty" };
   }
@@ -125,7 +125,7 @@ function nameOf({ layerId }: ChosenImage, engine: EngineName): string {
 }
 
 /** What cannot be changed once a boundary stands. */
-function whyCold({ limits, warm }: Asked, pool: WarmPool): string | undefined {
+function whyCold({ limits, warm }: ResolvedRequest, pool: WarmPool): string | undefined {
   if (limits.storageBytes !== pool.limits.storageBytes) return "it asks for other storage than those in the pool have";
   if (warm !== pool.warm) return "it asks for other warm interpreters than those in the pool have";
   return undefined;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { queueLimits } from "./limits.ts";
-import { type Asked, JobQueue, type QueueOptions } from "./queue.ts";
+import { JobQueue, type JobRequest, type QueueOptions } from "./queue.ts";
 
 function open(options: Partial<QueueOptions> = {}): JobQueue {
   return new JobQueue({ maxConcurrent: 1, monotonicMs: () => 0, ...options });
@@ -13,7 +13,7 @@ const callerOf = (namespace: string, requestId = "") => ({ principal: { namespac
 function jobs(queue: JobQueue) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
-  const add = (name: string, namespace: string, more: Partial<Omit<Asked, "caller">> = {}) =>
+  const add = (name: string, namespace: string, more: Partial<Omit<JobRequest, "caller">> = {}) =>
     queue.with({ caller: callerOf(namespace, name), kind: "command", ...more }, async () => {
       begun.push(name);
       await new Promise<void>((resolve) => ends.set(name, resolve));

@@ -6,7 +6,7 @@ import { buildLimits } from "../../images/limits.ts";
 import { randomId } from "../../lib/random-id.ts";
 import { queueLimits } from "./limits.ts";
 
-interface Waiting extends Omit<QueuedJob, "position" | "waitingMs"> {
+interface WaitingJob extends Omit<QueuedJob, "position" | "waitingMs"> {
   sinceMs: number;
   begin(): void;
   giveUp(reason: unknown): void;
@@ -16,7 +16,7 @@ interface Line {
   running: number;
   /** When it was last given a place. */
   served: number;
-  waiting: Waiting[];
+  waiting: WaitingJob[];
 }
 
 export interface QueueOptions {
@@ -33,7 +33,7 @@ export interface QueueOptions {
   onFull?: (namespace: string, waiting: number) => void;
 }
 
-export interface Asked {
+export interface JobRequest {
   /** Of a run: the run's. Drawn unless given. */
   id?: string;
   caller: Pick<Caller, "requestId" | "priority" | "gone"> & { principal: Pick<Caller["principal"], "namespace"> };
@@ -69,14 +69,14 @@ export class JobQueue {
     };
   }
 
-  async with<T>(asked: Asked, act: () => Promise<T>): Promise<T> {
-    const { caller, signal = caller.gone, priority = caller.priority ?? queueLimits.priority.default } = asked;
+  async with<T>(request: JobRequest, act: () => Promise<T>): Promise<T> {
+    const { caller, signal = caller.gone, priority = caller.priority ?? queueLimits.priority.default } = request;
     signal?.throwIfAborted();
     checkRange(priority, queueLimits.priority, "priority", String);
     const { namespace } = caller.principal;
     const line = this.#lineOf(namespace);
-    if (this.#first(line) === undefined && this.#mayEnter(line) && this.#hasRoom(asked)) this.#enter(line, asked);
-    else await this.#wait(line, { ...asked, priority }, signal);
+    if (this.#first(line) === undefined && this.#mayEnter(line) && this.#hasRoom(request)) this.#enter(line, request);
+    else await this.#wait(line, { ...request, priority }, signal);
     const startedMs = this.#options.monotonicMs();
     try {
       return await act();
@@ -84,7 +84,7 @@ export class JobQueue {
       this.#jobMs += (this.#options.monotonicMs() - startedMs - this.#jobMs) / 8;
       line.running--;
       this.#running--;
-      if (asked.kind === "build") this.#builds--;
+      if (request.kind === "build") this.#builds--;
       this.#forget(namespace, line);
       this.#serve();
     }
@@ -147,16 +147,16 @@ export class JobQueue {
     return free > 0 && (running < queueLimits.shareOfFree * free || !this.#options.isShared());
   }
 
-  #hasRoom({ kind }: Pick<Asked, "kind">): boolean {
+  #hasRoom({ kind }: Pick<JobRequest, "kind">): boolean {
     return kind !== "build" || this.#builds < this.#options.maxBuilds;
   }
 
   /** Of those that wait, the first that may begin. */
-  #first({ waiting }: Line): Waiting | undefined {
+  #first({ waiting }: Line): WaitingJob | undefined {
     return waiting.find((one) => this.#hasRoom(one));
   }
 
-  #enter(line: Line, { kind }: Pick<Asked, "kind">): void {
+  #enter(line: Line, { kind }: Pick<JobRequest, "kind">): void {
     line.running++;
     this.#running++;
     if (kind === "build") this.#builds++;
@@ -165,7 +165,7 @@ export class JobQueue {
 
   async #wait(
     line: Line,
-    { id = randomId(8, "hex"), caller, kind, sandboxId, priority }: Asked & { priority: number },
+    { id = randomId(8, "hex"), caller, kind, sandboxId, priority }: JobRequest & { priority: number },
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const { maxWaiting, maxWaitingEach, monotonicMs } = this.#options;
@@ -184,7 +184,7 @@ export class JobQueue {
       this.#forget(namespace, line);
       gate.reject(reason);
     };
-    const waiting: Waiting = {
+    const waiting: WaitingJob = {
       ...{ id, kind, sandboxId: sandboxId ?? null, requestId: caller.requestId, priority },
       sinceMs: monotonicMs(),
       begin: gate.resolve,
@@ -224,7 +224,7 @@ export class JobQueue {
 }
 
 /** Highest first, then oldest first. */
-function place(waiting: Waiting[], one: Waiting): void {
+function place(waiting: WaitingJob[], one: WaitingJob): void {
   const at = waiting.findLastIndex(({ priority }) => priority >= one.priority);
   waiting.splice(at + 1, 0, one);
 }

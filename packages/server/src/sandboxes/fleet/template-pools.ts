@@ -6,8 +6,8 @@ import { hasLimits } from "../../core/request.ts";
 import type { ReadyTemplate, TemplateMemory } from "../../core/template.ts";
 import { templateLimits } from "../../core/template-limits.ts";
 import type { Sandbox } from "../sandbox.ts";
-import type { Asked } from "./asked.ts";
 import type { Pools, Taken } from "./pools.ts";
+import type { ResolvedRequest } from "./resolve-defaults.ts";
 import type { Started } from "./template-start.ts";
 
 interface TemplatePoolParts {
@@ -31,8 +31,8 @@ export class TemplatePools {
   }
 
   /** Of one that differs in what the warm-up may have looked at there is none. */
-  async take(asked: Asked, template: ReadyTemplate, hasSecrets: boolean): Promise<Taken> {
-    const { env, limits, outputFolder, warm: wanted } = asked;
+  async take(resolved: ResolvedRequest, template: ReadyTemplate, hasSecrets: boolean): Promise<Taken> {
+    const { env, limits, outputFolder, warm: wanted } = resolved;
     const pool = this.#parts.pools.get(nameOf(template.id));
     if (pool === undefined) return { cold: "there is no pool" };
     if (outputFolder !== null || wanted !== warm || !isDeepStrictEqual(env, template.env))

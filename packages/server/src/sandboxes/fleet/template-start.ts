@@ -4,9 +4,9 @@ import type { ReadyTemplate, TemplateMemory } from "../../core/template.ts";
 import { defined } from "../../lib/defined.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { runWarmUp } from "../warm-up.ts";
-import type { Asked } from "./asked.ts";
 import { type CreationParts, type Made, takeWarm, termsOf } from "./creation.ts";
 import { rootOf } from "./member.ts";
+import type { ResolvedRequest } from "./resolve-defaults.ts";
 
 export interface Started extends TemplateMemory {
   sandbox: Sandbox;
@@ -16,25 +16,30 @@ export interface Started extends TemplateMemory {
 export async function startTemplate(
   parts: CreationParts,
   caller: Caller,
-  asked: Asked,
+  resolved: ResolvedRequest,
   template: ReadyTemplate,
 ): Promise<Made> {
   const { equipment, templatePools } = parts;
   const hasSecrets = equipment.hasSecrets(caller.principal.namespace);
-  const taken = await takeWarm(parts, caller, asked, () => templatePools.take(asked, template, hasSecrets));
-  if ("cold" in taken) return startNew(parts, caller, asked, template);
+  const taken = await takeWarm(parts, caller, resolved, () => templatePools.take(resolved, template, hasSecrets));
+  if ("cold" in taken) return startNew(parts, caller, resolved, template);
   const { id, name } = template;
   const origin = templatePools.originOf(taken.sandbox);
   const how = origin.memory ? "memory, in the pool" : "files, and its warm-up had run in the pool";
   return { ...taken, origin: `template ${name}: ${how}`, template: { id, name, ...origin } };
 }
 
-function startNew(parts: CreationParts, caller: Caller, asked: Asked, template: ReadyTemplate): Promise<Made> {
+function startNew(
+  parts: CreationParts,
+  caller: Caller,
+  resolved: ResolvedRequest,
+  template: ReadyTemplate,
+): Promise<Made> {
   const { queue, equipment, removals, templatePools, onError } = parts;
-  return queue.with({ caller, kind: "create", priority: asked.priority }, async () => {
-    const { sandbox, memory, why } = await beginTemplate(parts, asked, template);
+  return queue.with({ caller, kind: "create", priority: resolved.priority }, async () => {
+    const { sandbox, memory, why } = await beginTemplate(parts, resolved, template);
     try {
-      await equipment.equip(caller, sandbox, termsOf(caller, asked, asked.limits));
+      await equipment.equip(caller, sandbox, termsOf(caller, resolved, resolved.limits));
     } catch (error) {
       await removals.remove(sandbox.id, sandbox).catch(onError);
       throw error;
@@ -51,20 +56,20 @@ type Beginning = Pick<CreationParts, "seeds" | "starts" | "pools" | "maker" | "r
 /** With the memory that the warm-up left, or with its files and the warm-up run once more. */
 export async function beginTemplate(
   parts: Beginning,
-  asked: Pick<Asked, "env" | "warm" | "outputFolder">,
+  resolved: Pick<ResolvedRequest, "env" | "warm" | "outputFolder">,
   template: ReadyTemplate,
 ): Promise<Started> {
-  const { outputFolder } = asked;
+  const { outputFolder } = resolved;
   const grown =
     outputFolder === null ? await parts.seeds.grow(template) : "its output folder is looked at as it starts";
   if (typeof grown !== "string") return { sandbox: grown, memory: true, why: null };
   const { engine, limits, image, layerId: base, warmUp } = template;
-  const options = { engine, limits, warm: asked.warm, keep: true, fleet: true, base, ...rootOf(image) } as const;
+  const options = { engine, limits, warm: resolved.warm, keep: true, fleet: true, base, ...rootOf(image) } as const;
   const folder = defined({ outputFolder: outputFolder ?? undefined });
   const { starts, pools, maker } = parts;
   const sandbox = await starts.with(() => pools.makeRoom(() => maker.createSandbox({ ...options, ...folder })));
   try {
-    sandbox.setEnvironment(asked.env);
+    sandbox.setEnvironment(resolved.env);
     if (warmUp !== null) await runWarmUp(sandbox, runAgain(warmUp)); // before it has secrets, as where memory is saved
   } catch (error) {
     await parts.removals.remove(sandbox.id, sandbox).catch(parts.onError);

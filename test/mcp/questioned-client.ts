@@ -4,25 +4,25 @@ import type { TestServer } from "../http/server.ts";
 import { connectClient, type Era } from "./client.ts";
 
 /** A question as a user sees it. */
-export interface Asked {
+export interface UserQuestion {
   message: string;
   options: string[];
 }
 
-export interface AskedClient extends AsyncDisposable {
+export interface QuestionedClient extends AsyncDisposable {
   client: Client;
-  asked: Asked[];
+  asked: UserQuestion[];
 }
 
 /** A client whose user answers each question as told. */
-export async function connectAskedClient(
+export async function connectQuestionedClient(
   server: TestServer,
   era: Era,
   role: Role,
-  answer: (asked: Asked) => object | Promise<object>,
-): Promise<AskedClient> {
+  answer: (asked: UserQuestion) => object | Promise<object>,
+): Promise<QuestionedClient> {
   const client = await connectClient(server, era, { role, capabilities: { elicitation: { form: {} } } });
-  const asked: Asked[] = [];
+  const asked: UserQuestion[] = [];
   client.setRequestHandler("elicitation/create", async ({ params }) => {
     const { properties = {} } = "requestedSchema" in params ? params.requestedSchema : {};
     const { oneOf = [] } = (properties.answer ?? {}) as { oneOf?: { const: string }[] };

@@ -19,7 +19,7 @@ export interface ImageSource {
   from: "catalogue" | "registry";
 }
 
-export interface AskedImagesParts {
+export interface RequestableImagesParts {
   images: Pick<Images, "list" | "choose" | "entryOf">;
   /** Undefined for a name that is no image of a registry. */
   pullable: (image: string) => Pullable | undefined;
@@ -27,10 +27,10 @@ export interface AskedImagesParts {
   makesCatalogue: boolean;
 }
 
-export class AskedImages implements ImageChoice {
-  readonly #parts: AskedImagesParts;
+export class RequestableImages implements ImageChoice {
+  readonly #parts: RequestableImagesParts;
 
-  constructor(parts: AskedImagesParts) {
+  constructor(parts: RequestableImagesParts) {
     this.#parts = parts;
   }
 

@@ -7,11 +7,11 @@ import type { ChosenImage, EnsureImage, ImageChoice } from "../../core/image-rec
 import type { Caller } from "../../core/principal.ts";
 import type { ReadyTemplate, TemplateChoice } from "../../core/template.ts";
 import { defined } from "../../lib/defined.ts";
-import { type Asked, resolveCreate } from "./asked.ts";
 import { decideCommand } from "./decide-command.ts";
 import { denied } from "./jobs.ts";
+import { type ResolvedRequest, resolveDefaults } from "./resolve-defaults.ts";
 
-export interface AskedParts {
+export interface ResolveParts {
   settings: FleetSettings;
   egress: Pick<FleetEgress, "check">;
   images: ImageChoice;
@@ -19,12 +19,12 @@ export interface AskedParts {
 }
 
 /** A checked request, whose image may have yet to be made: `chooseImage` waits for it. */
-export interface CheckedRequest extends Omit<Asked, "image"> {
+export interface CheckedRequest extends Omit<ResolvedRequest, "image"> {
   chooseImage: (ensure: EnsureImage) => Promise<ChosenImage>;
 }
 
 /** A request with what its template says, and with its defaults. */
-export function resolveAsked(caller: Caller, request: CreateRequest, parts: AskedParts): CheckedRequest {
+export function resolveRequest(caller: Caller, request: CreateRequest, parts: ResolveParts): CheckedRequest {
   const { settings, egress, images, templates } = parts;
   const check = (network: PolicyDraft) => egress.check(caller, network);
   if (request.template === undefined) {
@@ -34,12 +34,12 @@ export function resolveAsked(caller: Caller, request: CreateRequest, parts: Aske
       await ensure(caller, image);
       return images.choose(image);
     };
-    return { ...resolveCreate(request, settings, check), chooseImage };
+    return { ...resolveDefaults(request, settings, check), chooseImage };
   }
   const template = templates.choose(caller, request.template);
   allowedWarmUp(settings.commands, template.warmUp);
-  const asked = resolveCreate(onTemplate(request, template), settings, check);
-  return { ...asked, template, chooseImage: async () => template.image };
+  const resolved = resolveDefaults(onTemplate(request, template), settings, check);
+  return { ...resolved, template, chooseImage: async () => template.image };
 }
 
 const decided = ["image", "engine", "snapshotId", "inputFolder"] as const;

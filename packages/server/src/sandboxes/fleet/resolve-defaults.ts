@@ -24,7 +24,7 @@ export function keptOf({ env, labels, description, idleTimeoutMs, outputFolder, 
   return { env, labels, description, idleTimeoutMs, outputFolder, keepArtifactsMs };
 }
 
-export interface Asked extends Kept {
+export interface ResolvedRequest extends Kept {
   lifetimeMs: number;
   /** The caller's unless given. */
   priority: number | undefined;
@@ -42,11 +42,11 @@ export interface Asked extends Kept {
 }
 
 /** A request with its defaults filled in; what is past a cap is refused, and names it (SBX-13). */
-export function resolveCreate(
+export function resolveDefaults(
   request: CreateRequest,
   settings: FleetSettings,
   checkNetwork: (asked: PolicyDraft) => EgressPolicy,
-): Omit<Asked, "image"> {
+): Omit<ResolvedRequest, "image"> {
   const { sessionKeyChars } = fleetLimits;
   if (request.sessionKey !== undefined && (request.sessionKey === "" || request.sessionKey.length > sessionKeyChars))
     throw new AppError("invalid", `a session key must have 1 to ${sessionKeyChars} characters`);
