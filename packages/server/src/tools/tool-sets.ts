@@ -37,7 +37,7 @@ export function moreTools(sets: readonly ToolSet[]): string[] {
 export function unknownTool(name: string, sets: readonly ToolSet[]): AppError {
   const known = tools.find((tool) => tool.name === name);
   if (known === undefined)
-    return new AppError("invalid", `unknown tool '${name.slice(0, 100)}': tools/list shows those that you have`);
+    return new AppError("invalid", `unknown tool '${name.slice(0, 100)}': tools/list lists your tools`);
   const [set] = known.sets;
   const how = howToGet([...sets, set]);
   return new AppError(
