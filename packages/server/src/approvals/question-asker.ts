@@ -112,7 +112,7 @@ export class QuestionAsker {
     }
   }
 
-  /** What holds already, for somebody who asks in advance. */
+  /** The decision that is in force already, for a request made in advance. */
   async #known(
     question: Question & { timeoutMs: number },
     digest: string,

@@ -54,7 +54,7 @@ export class QuestionSettler {
     await Promise.all(entries.map(end));
   }
 
-  /** Whoever waits is told even when it cannot be written: no answer is a no. */
+  /** Answers those who wait even if the decision cannot be stored: then it is a denial. */
   async #end(entry: Pending, outcome: Outcome): Promise<void> {
     const { approval } = entry;
     if (approval === undefined || entry.settling !== undefined) return;

@@ -1,4 +1,4 @@
-/** What humans have answered about commands of the host, for always: patterns that hold until they are revoked. */
+/** Permanent decisions about commands of the host: patterns that hold until they are revoked. */
 import type { Approval, ApprovalEffect, ApprovalRecords } from "../core/approval.ts";
 import { AppError } from "../core/errors.ts";
 import type { Argv } from "../core/host-access.ts";
@@ -75,7 +75,7 @@ export class StandingAnswers implements ApprovalEffect {
     return record !== undefined && holdsAlways(record) && (record.state === "approved") === approve;
   }
 
-  /** Of a pattern with wildcards nothing is known in advance but what was said about that very pattern. */
+  /** Finds the decision about a pattern. One with wildcards is covered only by a decision about that very pattern. */
   known({
     namespace,
     subject,

@@ -50,7 +50,7 @@ export function toolRoutes(parts: ToolParts): Route[] {
     tag,
     summary: "Calls a tool by name; the request body is its input",
     scope: "read",
-    audit: "fleet",
+    audit: "tools",
     params: z.strictObject({ name: z.string().min(1).max(64) }),
     // Not a record: its names are many, if somebody wants that, and the tool looks at them again.
     body: z.unknown().meta({ id: "ToolInput", type: "object", additionalProperties: {} }),

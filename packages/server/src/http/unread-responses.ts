@@ -4,13 +4,13 @@ import { httpLimits } from "./limits.ts";
 
 type Response = Pick<ServerResponse, "writableLength" | "once" | "socket">;
 
-/** What a client had read when somebody last looked, and since when that has not changed. */
+/** Bytes that a client had read at the last look, and the time since when they have not changed. */
 interface Reading {
   takenBytes: number;
   sinceMs: number;
 }
 
-/** What was answered and waits for clients to read it, of each key and in all: large answers are kept for nobody past that. */
+/** Bounds responses that wait for clients to read them, for each key and in total: past that no large one is kept. */
 export class UnreadResponses {
   readonly #open = new Map<string, Map<Response, Reading>>();
 
@@ -23,7 +23,7 @@ export class UnreadResponses {
     });
   }
 
-  /** Whether so large an answer may wait as well. */
+  /** True if a response of this size may wait too. */
   hasRoom(key: string, bytes: number): boolean {
     const { smallAnswerBytes, unreadBytesPerKey, unreadBytes } = httpLimits;
     if (bytes <= smallAnswerBytes) return true;

@@ -44,7 +44,7 @@ export function resolveRequest(caller: Caller, request: CreateRequest, parts: Re
 
 const decided = ["image", "engine", "snapshotId", "inputFolder"] as const;
 
-/** What is asked for, on top of what the template says. What the template decides alone is refused. */
+/** Merges a request into its template. Fields that only the template decides are refused. */
 function onTemplate({ template: _, ...request }: CreateRequest, template: ReadyTemplate): CreateRequest {
   for (const name of decided)
     if (request[name] !== undefined)
