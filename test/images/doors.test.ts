@@ -72,7 +72,7 @@ describe.skipIf(ordinary)("images over the doors", () => {
     await expect(agent.images.delete("tools")).rejects.toMatchObject({ status: 403 });
     await expect(admin.images.import({ catalogue: "nothing" })).rejects.toMatchObject({
       status: 404,
-      hint: "it has tools",
+      hint: "images: tools",
     });
     const wrong = await admin.images.import({ spec: "name: a\nentrypoint: x\n" }).catch((error: unknown) => error);
     expect(wrong).toMatchObject({ status: 400, details: { line: 2 } });
