@@ -59,14 +59,14 @@ ${makeRoot}
 shutil.copytree(f"{library}/ctypes", f"{top}{library}/ctypes", dirs_exist_ok=True)
 `;
 
-interface Place {
+interface ProbedSandbox {
   name: string;
   sandbox: CreatedSandbox;
   puppet: Puppet;
 }
 
 /** Two sandboxes in containers and one under gVisor, of a root of the host's or of one layer; their files lie on one layer too. */
-async function makePlaces(root: string, stack: AsyncDisposableStack): Promise<Place[]> {
+async function makePlaces(root: string, stack: AsyncDisposableStack): Promise<ProbedSandbox[]> {
   const home = stack.use(await makeHome());
   const container = stack.use(await openTidyEngine("container", home));
   const gvisor = stack.use(await openTidyEngine("gvisor", home));
@@ -86,7 +86,7 @@ async function makePlaces(root: string, stack: AsyncDisposableStack): Promise<Pl
 
 describe.each(["host", "layer"])("a sandbox and a root of the %s", (root) => {
   const stack = new AsyncDisposableStack();
-  let places: Place[];
+  let places: ProbedSandbox[];
 
   beforeAll(async () => {
     places = await makePlaces(root, stack);

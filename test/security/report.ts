@@ -5,7 +5,7 @@ import { ordinary, root } from "../harness.ts";
 import { notes } from "./notes.ts";
 import type { Probe } from "./probe.ts";
 
-type Place = EngineName | "host";
+type Environment = EngineName | "host";
 
 /** What became of each probe and each twin, as a table. */
 export class Report {
@@ -15,7 +15,7 @@ export class Report {
     this.#verdicts.set(keyOf("probe", probe, engine), verdict);
   }
 
-  twinned(probe: Probe, place: Place, verdict: string): void {
+  twinned(probe: Probe, place: Environment, verdict: string): void {
     this.#verdicts.set(keyOf("twin", probe, place), verdict);
   }
 
@@ -50,7 +50,7 @@ export class Report {
   }
 }
 
-function keyOf(kind: "probe" | "twin", probe: Probe, place: Place): string {
+function keyOf(kind: "probe" | "twin", probe: Probe, place: Environment): string {
   return [kind, probe.section, probe.claim, place].join("\n");
 }
 

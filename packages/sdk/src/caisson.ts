@@ -1,6 +1,7 @@
 import { Approvals } from "./approvals.ts";
 import { AuditLog } from "./audit.ts";
 import { Checkpoints } from "./checkpoints.ts";
+import type { DaemonStats, PoolInfo, QueuedJob, QueueInfo } from "./daemon-info.ts";
 import { Egress } from "./egress.ts";
 import { type DaemonEvent, type EventOptions, readEvents } from "./events.ts";
 import type { Collected } from "./gc.ts";
@@ -8,7 +9,6 @@ import { Images } from "./images.ts";
 import { KeptArtifacts } from "./kept-artifacts.ts";
 import { Keys } from "./keys.ts";
 import { McpConnection, type McpOptions } from "./mcp.ts";
-import type { PlaceStats, PoolInfo, QueuedJob, QueueInfo } from "./place-info.ts";
 import type { RunRecord } from "./run-record.ts";
 import { Runs } from "./runs.ts";
 import { Sandbox } from "./sandbox.ts";
@@ -100,7 +100,7 @@ export class Caisson {
     return new McpConnection(this.#transport, options);
   }
 
-  stats(): Promise<PlaceStats> {
+  stats(): Promise<DaemonStats> {
     return this.#transport.json("GET", "/api/v1/stats");
   }
 

@@ -24,6 +24,7 @@ export type {
   ContextRunResult,
   ContextValue,
 } from "./contexts.ts";
+export type { DaemonStats, PoolInfo, QueuedJob, QueueInfo } from "./daemon-info.ts";
 export type {
   Egress,
   EgressAllow,
@@ -60,7 +61,6 @@ export type {
   PackageRecord,
   Packages,
 } from "./packages.ts";
-export type { PlaceStats, PoolInfo, QueuedJob, QueueInfo } from "./place-info.ts";
 export type { PortInfo, PortLink, Ports, PortVisibility } from "./ports.ts";
 export type {
   OutputMessage,

@@ -1,8 +1,8 @@
 import type { ApprovalInfo } from "./approvals.ts";
 import type { AuditRow } from "./audit.ts";
+import type { QueuedJob } from "./daemon-info.ts";
 import type { EgressAttempt } from "./egress.ts";
 import type { DaemonEvent } from "./events.ts";
-import type { QueuedJob } from "./place-info.ts";
 import type { RunRecord } from "./run-record.ts";
 import type { Transport } from "./transport.ts";
 

@@ -49,8 +49,8 @@ export interface AuditRow extends Omit<AuditEntry, "runId" | "content"> {
   hash: string;
 }
 
-/** Place of an entry: in the order of the whole store, and in its chain. */
-export interface AuditPlace {
+/** Position of an entry: in the order of the whole store, and in its chain. */
+export interface AuditPosition {
   position: number;
   sequence: number;
   atMs: number;
@@ -106,7 +106,7 @@ export interface Audit {
    * Resolves with its place when the entry would survive a kill -9: await it before an effect is acknowledged. Rejects when
    * it could not be written.
    */
-  record(entry: AuditEntry): Promise<AuditPlace>;
+  record(entry: AuditEntry): Promise<AuditPosition>;
   search(query: AuditQuery): Promise<AuditRow[]>;
   /** Content of the row at that position; undefined where it has none, or none any more. */
   content(position: number, namespace?: string): Promise<AuditContent | undefined>;

@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditPlace } from "./audit.ts";
+import type { AuditEntry, AuditPosition } from "./audit.ts";
 
 /**
  * Changes of records and audit entries that are committed together, or not at all. Methods of records that take a batch
@@ -10,5 +10,5 @@ export interface Batch {
    * Resolves with the places of the entries, in their order, when all of it would survive a kill -9. When any part fails,
    * nothing is changed: with `conflict` where a record was not as its change requires. A batch is committed once.
    */
-  commit(): Promise<AuditPlace[]>;
+  commit(): Promise<AuditPosition[]>;
 }

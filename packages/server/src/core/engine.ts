@@ -141,7 +141,7 @@ export interface Changes {
 }
 
 /** Target folder: a path without links, or its id in the configuration of an engine in a process of its own. */
-export type OutputPlace = { path: string } | { folder: string };
+export type OutputTarget = { path: string } | { folder: string };
 
 export interface CopiedOutput {
   files: number;
@@ -207,7 +207,7 @@ export interface Engine extends AsyncDisposable {
   /** Returns the differences from the last mark; the state found becomes the new mark. */
   changedFiles(id: string): Promise<Changes>;
   /** Copies the files of /workspace/output into a folder named for the sandbox, below the place, with its owner's rights. */
-  copyOutput(id: string, to: OutputPlace): Promise<CopiedOutput>;
+  copyOutput(id: string, to: OutputTarget): Promise<CopiedOutput>;
   /** Follows the whole workspace from now on, links not followed. */
   watchFiles(id: string): Promise<FileWatch>;
   /** Ends every process, and removes workspace, cgroups, FIFOs and folders; verified. Idempotent. */

@@ -9,7 +9,7 @@ import type {
   DiskListener,
   Engine,
   EngineName,
-  OutputPlace,
+  OutputTarget,
   SandboxLimits,
   SandboxSpec,
   SandboxStats,
@@ -121,7 +121,7 @@ export class RemoteEngine implements Engine {
     return this.#client.request("changedFiles", this.#of(id));
   }
 
-  async copyOutput(id: string, to: OutputPlace): Promise<CopiedOutput> {
+  async copyOutput(id: string, to: OutputTarget): Promise<CopiedOutput> {
     if ("path" in to) throw noPath();
     return this.#client.request("copyOutput", { ...this.#of(id), folder: to.folder });
   }

@@ -9,9 +9,9 @@ import {
   type AllowedFolders,
   checkAllowed,
   checkPath,
+  type OpenedPath,
   openFile,
   openFolder,
-  type Place,
   pathOf,
 } from "./open-within.ts";
 
@@ -94,7 +94,7 @@ async function fill(file: FileHandle, bytes: Buffer, mode: number): Promise<void
 }
 
 /** Somebody may have moved the folder since. */
-async function checkStill(allowed: AllowedFolders, { handle }: Place, path: string): Promise<void> {
+async function checkStill(allowed: AllowedFolders, { handle }: OpenedPath, path: string): Promise<void> {
   checkAllowed(allowed, await readlink(pathOf(handle)), path, "write");
 }
 

@@ -17,7 +17,7 @@ export interface AllowedFolders {
   closed: readonly string[];
 }
 
-export interface Place {
+export interface OpenedPath {
   handle: FileHandle;
   /** Without links. */
   real: string;
@@ -28,7 +28,7 @@ export function pathOf({ fd }: FileHandle): string {
   return `/proc/self/fd/${fd}`;
 }
 
-async function openWithin(allowed: AllowedFolders, path: string, access: "read" | "write"): Promise<Place> {
+async function openWithin(allowed: AllowedFolders, path: string, access: "read" | "write"): Promise<OpenedPath> {
   checkPath(path);
   const handle = await open(path, pathOnly).catch((cause: unknown) => {
     throw explain(cause, path, allowed);
@@ -46,21 +46,21 @@ async function openWithin(allowed: AllowedFolders, path: string, access: "read" 
 }
 
 export async function openFile(allowed: AllowedFolders, path: string): Promise<FileHandle> {
-  const place = await openWithin(allowed, path, "read");
+  const opened = await openWithin(allowed, path, "read");
   try {
-    if (!(await place.handle.stat()).isFile()) throw new AppError("invalid", `${path} is not a regular file`);
-    return await open(pathOf(place.handle), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+    if (!(await opened.handle.stat()).isFile()) throw new AppError("invalid", `${path} is not a regular file`);
+    return await open(pathOf(opened.handle), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch (cause) {
     throw cause instanceof AppError ? cause : explain(cause, path, allowed);
   } finally {
-    await place.handle.close();
+    await opened.handle.close();
   }
 }
 
-export async function openFolder(allowed: AllowedFolders, path: string, access: "read" | "write"): Promise<Place> {
-  const place = await openWithin(allowed, path, access);
-  if ((await place.handle.stat()).isDirectory()) return place;
-  await place.handle.close();
+export async function openFolder(allowed: AllowedFolders, path: string, access: "read" | "write"): Promise<OpenedPath> {
+  const opened = await openWithin(allowed, path, access);
+  if ((await opened.handle.stat()).isDirectory()) return opened;
+  await opened.handle.close();
   throw new AppError("invalid", `${path} is not a folder`);
 }
 
@@ -83,8 +83,8 @@ export function checkAllowed(
   if (held.length === 0) throw outside(path);
   if (access === "write" && !held.some(({ writable }) => writable))
     throw new AppError("forbidden", `${path} is in a read-only folder`);
-  const place = closed.find((name) => `${real}/`.includes(`/${name}/`));
-  if (place !== undefined) throw new AppError("forbidden", `${path} is in a folder of credentials (${place})`);
+  const folder = closed.find((name) => `${real}/`.includes(`/${name}/`));
+  if (folder !== undefined) throw new AppError("forbidden", `${path} is in a folder of credentials (${folder})`);
 }
 
 function isWithin(path: string, folder: string): boolean {

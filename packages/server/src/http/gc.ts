@@ -69,7 +69,7 @@ export function gcRoutes(collection: GarbageCollection): Route[] {
     defineRoute({
       method: "GET",
       path: "/api/v1/gc",
-      tag: "place",
+      tag: "daemon",
       summary: "Returns disk usage, unused data, and what a collection would free, for all namespaces",
       scope: "administer",
       audit: null,
@@ -79,7 +79,7 @@ export function gcRoutes(collection: GarbageCollection): Route[] {
     defineRoute({
       method: "POST",
       path: "/api/v1/gc",
-      tag: "place",
+      tag: "daemon",
       summary: "Deletes unused data of all namespaces",
       scope: "administer",
       audit: "fleet",

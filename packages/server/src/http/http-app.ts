@@ -14,6 +14,7 @@ import { artifactRoutes } from "./artifacts.ts";
 import { auditRoutes } from "./audit.ts";
 import { checkpointRoutes } from "./checkpoints.ts";
 import { contextRoutes } from "./contexts.ts";
+import { daemonRoutes, type ShownSetting } from "./daemon.ts";
 import { documentRoutes } from "./documents.ts";
 import { eventRoutes } from "./events.ts";
 import { execRoutes } from "./exec.ts";
@@ -27,7 +28,6 @@ import { Idempotency } from "./idempotency.ts";
 import { keyRoutes } from "./keys.ts";
 import { httpLimits, identityLimits } from "./limits.ts";
 import { OpenStreams } from "./open-streams.ts";
-import { placeRoutes, type ShownSetting } from "./place.ts";
 import { processRoutes } from "./processes.ts";
 import type { Readiness } from "./readiness.ts";
 import type { Route } from "./route.ts";
@@ -101,7 +101,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
     ...eventRoutes(parts.journal),
     ...auditRoutes(parts.audit),
     ...keyRoutes(parts.keyring, (id) => streams.endAll(id)),
-    ...placeRoutes(parts),
+    ...daemonRoutes(parts),
     ...(parts.routes ?? []),
     ...healthRoutes(parts.ready),
     ...setupRoutes({ keyring: parts.keyring, links }),

@@ -35,17 +35,17 @@ export interface PortServerParts {
   onError: (error: unknown) => void;
 }
 
-interface Place {
+interface PortAddress {
   sandboxId: string;
   port: number;
 }
 
 /** The name of a port. */
-function portHost({ sandboxId, port }: Place, domain: string): string {
+function portHost({ sandboxId, port }: PortAddress, domain: string): string {
   return `${port}-${sandboxId}.${domain}`;
 }
 
-function placeOf(host: string | undefined, domain: string): Place | undefined {
+function addressOf(host: string | undefined, domain: string): PortAddress | undefined {
   const name = (host ?? "").toLowerCase().replace(/:\d{1,5}$/, "");
   if (!name.endsWith(`.${domain}`)) return undefined;
   const found = /^(\d{1,5})-([a-z0-9-]{1,50})$/.exec(name.slice(0, -domain.length - 1));
@@ -96,11 +96,11 @@ export class PortServer {
   }
 
   async #request(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const place = this.#place(request);
-    const entered = this.#enter(request, place);
+    const address = this.#address(request);
+    const entered = this.#enter(request, address);
     if (entered !== undefined) return void response.writeHead(303, entered).end();
-    await this.#lend(request, place, async (sandbox) => {
-      const answer = await askPort(sandbox, requestOf(request, place), hasBody(request) ? request : undefined);
+    await this.#lend(request, address, async (sandbox) => {
+      const answer = await askPort(sandbox, requestOf(request, address), hasBody(request) ? request : undefined);
       response.writeHead(answer.status, ownOriginHeaders(answer.headers));
       const { promise, resolve } = Promise.withResolvers<void>();
       pipeline(answer.body, response, () => resolve());
@@ -112,11 +112,11 @@ export class PortServer {
     socket.on("error", () => undefined);
     this.#sockets.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));
-    const place = this.#place(request);
+    const address = this.#address(request);
     checkSameOrigin(request);
     if (head.length > 0) socket.unshift(head);
-    await this.#lend(request, place, async (sandbox) => {
-      const answer = await askSocket(sandbox, requestOf(request, place));
+    await this.#lend(request, address, async (sandbox) => {
+      const answer = await askSocket(sandbox, requestOf(request, address));
       if ("tunnel" in answer) return joinSocket(sandbox, socket, answer);
       socket.write(
         formatHead(answer.status, STATUS_CODES[answer.status] ?? "", [
@@ -132,16 +132,16 @@ export class PortServer {
     });
   }
 
-  #place(request: IncomingMessage): Place {
-    const place = placeOf(request.headers.host, this.#parts.domain);
-    if (place !== undefined) return place;
+  #address(request: IncomingMessage): PortAddress {
+    const address = addressOf(request.headers.host, this.#parts.domain);
+    if (address !== undefined) return address;
     throw new AppError("not_found", "this host name is not a port of a sandbox", {
       hint: `${portHost({ sandboxId: "SANDBOX", port: 8000 }, this.#parts.domain)} is an example`,
     });
   }
 
   /** A link's token becomes a cookie, and is gone from the address. */
-  #enter(request: IncomingMessage, { sandboxId, port }: Place): Record<string, string> | undefined {
+  #enter(request: IncomingMessage, { sandboxId, port }: PortAddress): Record<string, string> | undefined {
     const url = new URL(request.url ?? "/", "http://localhost");
     const token = url.searchParams.get(tokenName);
     if (token === null || request.method !== "GET") return undefined;
@@ -157,30 +157,30 @@ export class PortServer {
     };
   }
 
-  #open(token: string | undefined, { sandboxId, port }: Place): PortPass | undefined {
+  #open(token: string | undefined, { sandboxId, port }: PortAddress): PortPass | undefined {
     if (token === undefined || token.length > portLimits.tokenChars) return undefined;
     return this.#parts.passes.open(token, sandboxId, port);
   }
 
-  async #lend(request: IncomingMessage, place: Place, act: (sandbox: Sandbox) => Promise<void>): Promise<void> {
+  async #lend(request: IncomingMessage, address: PortAddress, act: (sandbox: Sandbox) => Promise<void>): Promise<void> {
     const { journal, fleet } = this.#parts;
-    const caller = await this.#caller(request, place);
+    const caller = await this.#caller(request, address);
     journal.requireRoom(caller.principal);
-    const data = { port: place.port, method: request.method ?? "" };
-    await journal.record({ type: "port.request", by: caller, sandboxId: place.sandboxId, data });
-    await fleet.use(caller, place.sandboxId, act);
+    const data = { port: address.port, method: request.method ?? "" };
+    await journal.record({ type: "port.request", by: caller, sandboxId: address.sandboxId, data });
+    await fleet.use(caller, address.sandboxId, act);
   }
 
   /** In whose name: of the key that gave the link, while it holds; of nobody, where anybody may come. */
-  async #caller(request: IncomingMessage, place: Place): Promise<Caller> {
+  async #caller(request: IncomingMessage, address: PortAddress): Promise<Caller> {
     const { sharedPorts, fleet, keyring } = this.#parts;
-    const visibility = sharedPorts.visibilityOf(place.sandboxId, place.port);
-    const namespace = fleet.namespaceOf(place.sandboxId);
+    const visibility = sharedPorts.visibilityOf(address.sandboxId, address.port);
+    const namespace = fleet.namespaceOf(address.sandboxId);
     if (visibility === "private" || namespace === undefined) throw refused();
     const requestId = `req_${randomId(9, "base64url")}`;
     if (visibility === "public")
       return { principal: { id: "public", name: "public", namespace, role: "viewer" }, requestId };
-    const pass = this.#open(cookieOf(request), place);
+    const pass = this.#open(cookieOf(request), address);
     const principal = pass === undefined ? undefined : await keyring.principalOf(pass.keyId);
     if (pass === undefined || principal === undefined || pass.namespace !== namespace) throw refused();
     return { principal: { ...principal, namespace }, requestId };
@@ -223,7 +223,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /** Its own cookies reach the program, the daemon's does not. */
-function requestOf(request: IncomingMessage, { port }: Place): PortRequest {
+function requestOf(request: IncomingMessage, { port }: PortAddress): PortRequest {
   const { rawHeaders, method = "GET", url = "/" } = request;
   const cookies = (request.headers.cookie ?? "").split(/;\s*/).filter((pair) => !pair.startsWith(`${cookieName}=`));
   const kept = cookies.filter((pair) => pair !== "").join("; ");

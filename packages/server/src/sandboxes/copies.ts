@@ -22,7 +22,7 @@ interface CopiesParts {
 }
 
 /** Where what a checkpoint needs lies beside the engine: the key that seals it, and what its sandbox's owner knew. */
-export interface KeptPlace {
+export interface CheckpointStorage {
   key: Buffer;
   folder: string;
 }
@@ -54,7 +54,7 @@ export class Copies {
   }
 
   /** Brings one that is kept into memory, for any number to go on from; refused where the machine's programs have changed since. */
-  async load(name: EngineName, kept: KeptSandbox, { key, folder }: KeptPlace): Promise<Seed> {
+  async load(name: EngineName, kept: KeptSandbox, { key, folder }: CheckpointStorage): Promise<Seed> {
     const engine = await this.#parts.open(name);
     await engine.loadCheckpoint(kept.checkpoint.id, key, { unchanged: true, ...this.#rights });
     return { ...kept, stage: folder, hidden: [] };
@@ -70,14 +70,14 @@ export class Copies {
   }
 
   /** Saves a running sandbox, which goes on, for a later one to go on from. */
-  async checkpoint(sandbox: Sandbox, place: KeptPlace): Promise<KeptSandbox> {
-    return keepCheckpoint(sandbox, await this.#parts.open(sandbox.engine), place);
+  async checkpoint(sandbox: Sandbox, storage: CheckpointStorage): Promise<KeptSandbox> {
+    return keepCheckpoint(sandbox, await this.#parts.open(sandbox.engine), storage);
   }
 
   async restore(
     name: EngineName,
     { checkpoint, contexts }: KeptSandbox,
-    { key, folder, ...rooted }: KeptPlace & Rooted,
+    { key, folder, ...rooted }: CheckpointStorage & Rooted,
   ): Promise<Sandbox> {
     const engine = await this.#parts.open(name);
     await engine.loadCheckpoint(checkpoint.id, key, this.#rights);

@@ -1,5 +1,5 @@
 import type { CompiledQuery, Kysely } from "kysely";
-import type { AuditEntry, AuditPlace } from "../core/audit.ts";
+import type { AuditEntry, AuditPosition } from "../core/audit.ts";
 import type { Batch } from "../core/batch.ts";
 import { AppError } from "../core/errors.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -32,7 +32,7 @@ export class StoredBatch implements Batch {
     this.#add({ op: "write", sql, parameters: parameters.map(toSqlValue), ...required });
   }
 
-  async commit(): Promise<AuditPlace[]> {
+  async commit(): Promise<AuditPosition[]> {
     if (this.#isCommitted) throw new AppError("internal", "a batch is committed once");
     this.#isCommitted = true;
     if (this.#steps.length === 0) return [];

@@ -1,6 +1,6 @@
 import { nextTick } from "node:process";
 import { Worker } from "node:worker_threads";
-import type { AuditPlace } from "../core/audit.ts";
+import type { AuditPosition } from "../core/audit.ts";
 import { AppError } from "../core/errors.ts";
 import { storeLimits } from "./limits.ts";
 import { toAppError } from "./sqlite-error.ts";
@@ -75,7 +75,7 @@ export class SqliteClient {
   }
 
   /** Commits all of it or nothing. Resolves with the places of the entries. */
-  async batch(steps: readonly BatchStep[], atMs: number): Promise<AuditPlace[]> {
+  async batch(steps: readonly BatchStep[], atMs: number): Promise<AuditPosition[]> {
     // Several steps, or an entry after the row that it is about, are whole: nothing that belongs to them is still to come.
     const isWhole = (steps.length > 1 || this.#outbox.at(-1)?.request.op === "write") && !this.#isBusy;
     const answer = this.#ask<Appended>({ op: "batch", steps, atMs });

@@ -11,7 +11,7 @@ import type { Layout } from "./layout.ts";
 /** The daemon's descriptors. native/helper/become.c closes those above the last. */
 export const daemonDescriptors = { api: 3, local: 4, ports: 5, host: 6 } as const;
 
-interface Place {
+interface ListenAddress {
   host: string;
   port: number;
 }
@@ -25,7 +25,7 @@ export interface DaemonSockets extends Disposable {
 }
 
 interface SocketOptions {
-  listen: Place;
+  listen: ListenAddress;
   /** 0: the one after the API's, if it is free. */
   portsPort: number;
   layout: Layout;
@@ -44,7 +44,7 @@ export function bindDaemonSockets({ listen, portsPort, layout, log }: SocketOpti
 }
 
 /** Without a port of its own the listener for browsers is left out when its port is taken: keys reach every port by its path. */
-function bindPorts({ port }: Place, portsPort: number, log: SocketOptions["log"]): BoundHandle | undefined {
+function bindPorts({ port }: ListenAddress, portsPort: number, log: SocketOptions["log"]): BoundHandle | undefined {
   const host = "127.0.0.1";
   if (portsPort !== 0) return bindAddress({ host, port: portsPort }, "CAISSON_PORTS_PORT");
   try {
@@ -68,17 +68,17 @@ type CreateHandle = (address: string, port: number, type: 4 | 6 | -1) => BoundHa
 /** Node's own cluster module binds with it. A public Server would accept connections in this process. */
 const { _createServerHandle: createHandle } = net as unknown as { _createServerHandle: CreateHandle };
 
-function bindAddress(place: Place, variable: string): BoundHandle {
-  const { host, port } = place;
+function bindAddress(address: ListenAddress, variable: string): BoundHandle {
+  const { host, port } = address;
   const handle = createHandle(host, port, isIPv6(host) ? 6 : 4);
-  if (typeof handle === "number") throw explainBind(handle, place, variable);
+  if (typeof handle === "number") throw explainBind(handle, address, variable);
   const failure = handle.getsockname({});
   if (failure === 0) return handle;
   handle.close();
-  throw explainBind(failure, place, variable);
+  throw explainBind(failure, address, variable);
 }
 
-function explainBind(code: number, { host, port }: Place, variable: string): AppError {
+function explainBind(code: number, { host, port }: ListenAddress, variable: string): AppError {
   const name = getSystemErrorName(code);
   if (name === "EADDRINUSE")
     return new AppError("conflict", `port ${port} on ${host} is already in use`, {

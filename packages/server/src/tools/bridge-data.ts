@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { contextLanguages } from "../core/context.ts";
 import { AppError } from "../core/errors.ts";
-import { getVariable, type Place, setVariable, variableName } from "./bridge.ts";
+import { getVariable, type SandboxVariable, setVariable, variableName } from "./bridge.ts";
 import { contextLanguageOf, sessionId, sessionOf, where, whereOf } from "./session.ts";
 import { defineTool, type ToolCall } from "./tool.ts";
 
@@ -65,9 +65,9 @@ export const bridgeData = defineTool({
 async function placeOf(
   call: ToolCall,
   session: string | undefined,
-  language: Place["language"] | undefined,
+  language: SandboxVariable["language"] | undefined,
   name: string,
-): Promise<Place> {
+): Promise<SandboxVariable> {
   const record = await sessionOf(call, session);
   return { record, language: language ?? contextLanguageOf(record), name };
 }

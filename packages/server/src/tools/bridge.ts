@@ -22,20 +22,24 @@ const getters: Record<ContextLanguage, (name: string) => string> = {
   node: (name) => `JSON.stringify(${name})`,
 };
 
-export interface Place {
+export interface SandboxVariable {
   record: SandboxRecord;
   language: ContextLanguage;
   name: string;
 }
 
-export async function setVariable(call: ToolCall, { record, language, name }: Place, value: unknown): Promise<number> {
+export async function setVariable(
+  call: ToolCall,
+  { record, language, name }: SandboxVariable,
+  value: unknown,
+): Promise<number> {
   const text = toText(value);
   await runQuietly(call, record, language, setters[language](name, text));
   return Buffer.byteLength(text);
 }
 
 /** A variable as JSON. What its interpreter says is taken as anybody's JSON. */
-export async function getVariable(call: ToolCall, { record, language, name }: Place): Promise<unknown> {
+export async function getVariable(call: ToolCall, { record, language, name }: SandboxVariable): Promise<unknown> {
   const { results } = await runQuietly(call, record, language, getters[language](name));
   const text = results.at(-1)?.json;
   if (typeof text !== "string")

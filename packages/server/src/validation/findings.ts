@@ -1,6 +1,6 @@
 import type { Finding, Severity } from "../core/validation.ts";
 import { validationLimits } from "./limits.ts";
-import type { Place } from "./position.ts";
+import type { TextRange } from "./position.ts";
 
 export interface Checked {
   found: Findings;
@@ -12,7 +12,7 @@ export class Findings {
   readonly #found = new Map<string, Finding>();
   truncated = false;
 
-  add(severity: Severity, rule: string, message: string, place: Place, fix?: string): void {
+  add(severity: Severity, rule: string, message: string, place: TextRange, fix?: string): void {
     const key = `${rule} ${place.line} ${place.column}`;
     if (this.#found.has(key)) return;
     // What stops code must be told, however much else there is.

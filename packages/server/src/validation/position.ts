@@ -1,6 +1,6 @@
 import type { Finding } from "../core/validation.ts";
 
-export type Place = Pick<Finding, "line" | "column" | "endLine" | "endColumn">;
+export type TextRange = Pick<Finding, "line" | "column" | "endLine" | "endColumn">;
 
 /** Lines and columns of offsets in UTF-16 units; a line ends with LF, CR LF or CR, a column is a code point. */
 export class Positions {
@@ -37,7 +37,7 @@ export class Positions {
     return { line: low + 1, column };
   }
 
-  range(start: number, end: number): Place {
+  range(start: number, end: number): TextRange {
     const from = this.at(start);
     const to = this.at(Math.max(start, end));
     return { ...from, endLine: to.line, endColumn: to.column };

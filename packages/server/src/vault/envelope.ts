@@ -12,10 +12,10 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const dataKeyBytes = 32;
 
-export type Place = Pick<SecretRecord, "namespace" | "name" | "version">;
+export type SecretVersion = Pick<SecretRecord, "namespace" | "name" | "version">;
 export type Envelope = Pick<SecretRecord, "keyId" | "wrappedKey" | "sealed">;
 
-function bindingOf(what: "value" | "data key", { namespace, name, version }: Place): Buffer {
+function bindingOf(what: "value" | "data key", { namespace, name, version }: SecretVersion): Buffer {
   return Buffer.from(JSON.stringify(["caisson vault 1", what, namespace, name, version]));
 }
 
@@ -40,13 +40,13 @@ function decrypt(key: Buffer, text: string, aad: Buffer): Buffer {
   }
 }
 
-export function seal(master: MasterKey, place: Place, value: Buffer): Envelope {
+export function seal(master: MasterKey, secret: SecretVersion, value: Buffer): Envelope {
   const dataKey = randomBytes(dataKeyBytes);
   try {
     return {
       keyId: master.id,
-      wrappedKey: encrypt(master.bytes, dataKey, bindingOf("data key", place)),
-      sealed: encrypt(dataKey, value, bindingOf("value", place)),
+      wrappedKey: encrypt(master.bytes, dataKey, bindingOf("data key", secret)),
+      sealed: encrypt(dataKey, value, bindingOf("value", secret)),
     };
   } finally {
     dataKey.fill(0);
@@ -54,37 +54,37 @@ export function seal(master: MasterKey, place: Place, value: Buffer): Envelope {
 }
 
 /** The value; wipe it. */
-export function unseal(master: MasterKey, place: Place, { wrappedKey, sealed }: Envelope): Buffer {
-  const dataKey = unwrap(master, place, wrappedKey);
+export function unseal(master: MasterKey, secret: SecretVersion, { wrappedKey, sealed }: Envelope): Buffer {
+  const dataKey = unwrap(master, secret, wrappedKey);
   try {
-    return decrypt(dataKey, sealed, bindingOf("value", place));
+    return decrypt(dataKey, sealed, bindingOf("value", secret));
   } catch {
-    throw damaged(place);
+    throw damaged(secret);
   } finally {
     dataKey.fill(0);
   }
 }
 
 /** The same data key under another master key; the value is not touched. */
-export function rewrap(from: MasterKey, to: MasterKey, place: Place, wrappedKey: string) {
-  const dataKey = unwrap(from, place, wrappedKey);
+export function rewrap(from: MasterKey, to: MasterKey, secret: SecretVersion, wrappedKey: string) {
+  const dataKey = unwrap(from, secret, wrappedKey);
   try {
-    return { keyId: to.id, wrappedKey: encrypt(to.bytes, dataKey, bindingOf("data key", place)) };
+    return { keyId: to.id, wrappedKey: encrypt(to.bytes, dataKey, bindingOf("data key", secret)) };
   } finally {
     dataKey.fill(0);
   }
 }
 
-function unwrap(master: MasterKey, place: Place, wrappedKey: string): Buffer {
+function unwrap(master: MasterKey, secret: SecretVersion, wrappedKey: string): Buffer {
   try {
-    return decrypt(master.bytes, wrappedKey, bindingOf("data key", place));
+    return decrypt(master.bytes, wrappedKey, bindingOf("data key", secret));
   } catch {
-    throw damaged(place);
+    throw damaged(secret);
   }
 }
 
 /** Without a cause: what a cipher says of its input is nobody's business. */
-function damaged({ namespace, name }: Place): AppError {
+function damaged({ namespace, name }: SecretVersion): AppError {
   return new AppError("internal", `cannot decrypt the secret ${name} of ${namespace}: its record was changed`, {
     hint: "store its value again: caisson vault add",
   });

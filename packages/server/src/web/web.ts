@@ -6,7 +6,7 @@ import type { Fleet } from "../core/fleet.ts";
 import type { Caller } from "../core/principal.ts";
 import type { Clock } from "../lib/clock.ts";
 import { type BrowsedPage, type BrowseRequest, browsePage } from "./browser/browse-page.ts";
-import { Browser, type BrowserParts, type BrowserPlace } from "./browser/browser.ts";
+import { Browser, type BrowserParts, type BrowserSandbox } from "./browser/browser.ts";
 import { fetchPage, type Page, type PageRequest } from "./fetch-page.ts";
 import { webLimits } from "./limits.ts";
 import { Reader } from "./reader.ts";
@@ -45,7 +45,7 @@ export class Web {
     return this.#use(caller, sandboxId, (run) => fetchPage(run, this.#reader.for(caller.principal.namespace), request));
   }
 
-  browse(caller: Caller, place: BrowserPlace, request: BrowseRequest): Promise<BrowsedPage> {
+  browse(caller: Caller, place: BrowserSandbox, request: BrowseRequest): Promise<BrowsedPage> {
     const reader = this.#reader.for(caller.principal.namespace);
     return browsePage((asked) => this.#browser.open(caller, place, asked), reader, request);
   }

@@ -1,6 +1,7 @@
 import { approvalVerbs } from "./approvals.ts";
 import { artifactVerbs } from "./artifacts.ts";
 import { checkpointVerbs } from "./checkpoints.ts";
+import { daemonVerbs } from "./daemon.ts";
 import { egressVerbs } from "./egress.ts";
 import { envVerbs } from "./env.ts";
 import { execVerbs } from "./exec.ts";
@@ -12,7 +13,6 @@ import { imageSourceVerbs } from "./image-sources.ts";
 import { imageVerbs } from "./images.ts";
 import { keyVerbs } from "./keys.ts";
 import { packageVerbs } from "./packages.ts";
-import { placeVerbs } from "./place.ts";
 import { portVerbs } from "./ports.ts";
 import { processVerbs } from "./processes.ts";
 import { sandboxVerbs } from "./sandboxes.ts";
@@ -48,7 +48,7 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...artifactVerbs,
   ...verifyVerbs,
   ...egressVerbs,
-  ...placeVerbs,
+  ...daemonVerbs,
   ...gcVerbs,
   ...sessionVerbs,
   ...keyVerbs,

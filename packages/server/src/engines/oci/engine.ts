@@ -10,7 +10,7 @@ import type {
   DiskListener,
   Engine,
   EngineName,
-  OutputPlace,
+  OutputTarget,
   SandboxLimits,
   SandboxSpec,
   SandboxStats,
@@ -214,7 +214,7 @@ class OciEngine implements Engine {
     return this.#look(this.#find(id), true);
   }
 
-  copyOutput(id: string, to: OutputPlace): Promise<CopiedOutput> {
+  copyOutput(id: string, to: OutputTarget): Promise<CopiedOutput> {
     const live = this.#find(id);
     if ("folder" in to) throw noFolder("output", to.folder);
     const ids = this.#parts.privilege.idArguments(live.base ?? 0);

@@ -3,7 +3,7 @@ import type {
   Audit,
   AuditContent,
   AuditEntry,
-  AuditPlace,
+  AuditPosition,
   AuditQuery,
   AuditRow,
   AuditVerdict,
@@ -50,9 +50,9 @@ export class StoredAudit implements Audit {
     this.#sizes.set(head.namespace, { bytes: head.bytes, floorBytes });
   }
 
-  async record(entry: AuditEntry): Promise<AuditPlace> {
+  async record(entry: AuditEntry): Promise<AuditPosition> {
     const [place] = await this.#parts.client.batch([{ op: "append", entry }], this.#parts.clock.wallMs());
-    return place as AuditPlace;
+    return place as AuditPosition;
   }
 
   search(query: AuditQuery): Promise<AuditRow[]> {

@@ -15,7 +15,7 @@ export interface BrowserParts extends WayParts {
   fleet: Pick<Fleet<unknown>, "run" | "reset">;
 }
 
-export interface BrowserPlace {
+export interface BrowserSandbox {
   id: string;
   /** What it is called by whoever asks for its policy to be changed. */
   session: string;
@@ -38,8 +38,8 @@ export class Browser {
     this.#parts = parts;
   }
 
-  async open(caller: Caller, place: BrowserPlace, request: BrowserRequest): Promise<OpenedPage> {
-    const { id } = place;
+  async open(caller: Caller, sandbox: BrowserSandbox, request: BrowserRequest): Promise<OpenedPage> {
+    const { id } = sandbox;
     const waiting = this.#waiting.get(id) ?? 0;
     if (waiting >= browserLimits.waiting)
       throw new AppError("limit_exceeded", `too many pages wait for the browser (limit: ${browserLimits.waiting})`);
@@ -49,9 +49,9 @@ export class Browser {
     this.#turns.delete(id);
     this.#turns.set(id, turn);
     keepNewest(this.#turns, browserLimits.remembered);
-    const isClean = place.isOwn || (place.isNew && used === undefined);
+    const isClean = sandbox.isOwn || (sandbox.isNew && used === undefined);
     try {
-      return await turn.take(() => this.#open(caller, place, request, isClean));
+      return await turn.take(() => this.#open(caller, sandbox, request, isClean));
     } finally {
       const left = (this.#waiting.get(id) ?? 1) - 1;
       if (left === 0) this.#waiting.delete(id);
@@ -59,11 +59,11 @@ export class Browser {
     }
   }
 
-  async #open(caller: Caller, place: BrowserPlace, request: BrowserRequest, isClean: boolean): Promise<OpenedPage> {
+  async #open(caller: Caller, sandbox: BrowserSandbox, request: BrowserRequest, isClean: boolean): Promise<OpenedPage> {
     const { fleet } = this.#parts;
-    const { id } = place;
+    const { id } = sandbox;
     if (request.signal.aborted) throw new AppError("timeout", "the request was cancelled");
-    const way = new Way(this.#parts, caller, place);
+    const way = new Way(this.#parts, caller, sandbox);
     await way.ask(destinationOf(request.url), request.signal);
     // What the last page left in it, if it broke out of the browser, ends here.
     if (!isClean) await fleet.reset(caller, id);
@@ -89,20 +89,20 @@ function isRefusal({ status, type }: Shown): boolean {
 
 async function failureOf({ error, message, url }: Failed, way: Way): Promise<AppError> {
   const address = URL.parse(url);
-  const place = address === null ? url : address.host;
+  const host = address === null ? url : address.host;
   if (address !== null && (error === "unreached" || error === "timeout")) {
     const policy = await way.explain(destinationOf(address));
     if (policy !== undefined) return policy;
   }
   switch (error) {
     case "unreached":
-      return new AppError("unavailable", `cannot reach ${place}: ${message}`);
+      return new AppError("unavailable", `cannot reach ${host}: ${message}`);
     case "timeout":
       return new AppError("timeout", message, { hint: "try a longer timeout_seconds" });
     case "selector":
       return new AppError("invalid", `wait_for is not a CSS selector: ${message}`);
     case "download":
-      return new AppError("unsupported", `${place} returns a file or nothing, not a page`, {
+      return new AppError("unsupported", `${host} returns a file or nothing, not a page`, {
         hint: "download it with code in the sandbox",
       });
     case "missing":

@@ -51,7 +51,7 @@ const stats: Verb = {
   words: [0, 1],
   run: async ({ caisson, words, io, json }) => {
     const [id] = words;
-    const found = id === undefined ? await placeStats(caisson) : await (await caisson.getSandbox(id)).stats();
+    const found = id === undefined ? await daemonStats(caisson) : await (await caisson.getSandbox(id)).stats();
     if (json) return tellJson(io, found);
     const rows = Object.entries(found).flatMap(([name, value]) =>
       typeof value === "object" && value !== null
@@ -63,7 +63,7 @@ const stats: Verb = {
 };
 
 /** Statistics of the daemon and of the caller's sandboxes. */
-async function placeStats(caisson: Caisson): Promise<object> {
+async function daemonStats(caisson: Caisson): Promise<object> {
   const [own, { result }] = await Promise.all([caisson.stats(), caisson.tools.call("sandbox_stats")]);
   return { ...own, ...result };
 }
@@ -158,7 +158,7 @@ const events: Verb = {
   },
 };
 
-export const placeVerbs: Record<string, Verb> = {
+export const daemonVerbs: Record<string, Verb> = {
   "queue status": queue,
   "queue cancel": queueCancel,
   pool,

@@ -32,7 +32,7 @@ export interface QueuedJob {
   waiting_ms: number;
 }
 
-export interface PlaceStats {
+export interface DaemonStats {
   version: string;
   uptime_seconds: number;
   sandboxes: Record<string, number>;

@@ -8,7 +8,7 @@ import { jobId, queuedJob, showQueuedJob } from "../schemas/queue.ts";
 import { countSandboxes } from "../tools/count-sandboxes.ts";
 import { defineRoute, type Route } from "./route.ts";
 
-const tag = "place";
+const tag = "daemon";
 
 /** A setting as `caisson config` shows it: no secret is among them. */
 export interface ShownSetting {
@@ -17,7 +17,7 @@ export interface ShownSetting {
   origin: string;
 }
 
-export interface PlaceParts {
+export interface DaemonRouteParts {
   fleet: Fleet<Sandbox>;
   version: string;
   settings: () => ShownSetting[];
@@ -54,7 +54,7 @@ const range = z.object({ default: z.number(), min: z.number(), max: z.number() }
 const toSnake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** How the whole place is doing, and what it allows. */
-export function placeRoutes({ fleet, version, settings }: PlaceParts): Route[] {
+export function daemonRoutes({ fleet, version, settings }: DaemonRouteParts): Route[] {
   return [
     defineRoute({
       method: "GET",
