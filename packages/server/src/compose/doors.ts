@@ -29,8 +29,8 @@ import type { Service } from "./service.ts";
 import { toolPartsOf } from "./tool-parts.ts";
 
 /** Settings of the doors, and parts that replace those of the service. */
-type DoorParts = Required<Pick<HttpParts, Told>> &
-  Omit<Partial<HttpParts>, Told> & {
+type DoorParts = Required<Pick<HttpParts, RequiredParts>> &
+  Omit<Partial<HttpParts>, RequiredParts> & {
     webhooks: { mayBePrivate: boolean; waitsMs?: readonly number[] };
     /** Tool sets of MCP clients that name none. Default: core. */
     mcpTools?: readonly string[];
@@ -38,7 +38,7 @@ type DoorParts = Required<Pick<HttpParts, Told>> &
     auditContent?: ContentPolicy;
   };
 
-type Told = "settings" | "ready" | "version" | "onError";
+type RequiredParts = "settings" | "ready" | "version" | "onError";
 
 interface Doors extends AsyncDisposable {
   http: HttpApp;

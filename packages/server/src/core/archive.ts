@@ -33,7 +33,7 @@ export interface UnpackOptions {
 }
 
 /** Things that come one by one, and a summary once all have come. */
-export interface Told<T, S> extends AsyncIterable<T> {
+export interface StreamWithSummary<T, S> extends AsyncIterable<T> {
   /** Undefined until the last one was taken. */
   readonly summary: S | undefined;
 }

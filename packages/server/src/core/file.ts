@@ -1,4 +1,4 @@
-import type { Archive, PackOptions, PackSummary, Told, UnpackOptions } from "./archive.ts";
+import type { Archive, PackOptions, PackSummary, StreamWithSummary, UnpackOptions } from "./archive.ts";
 import type { SearchMatch, SearchOptions, SearchSummary } from "./search.ts";
 import type { FileWatch, WatchOptions } from "./watch.ts";
 
@@ -34,13 +34,13 @@ export interface SandboxFiles {
   move(from: string, to: string, options?: { replace?: boolean }): Promise<void>;
   remove(path: string, options?: { recursive?: boolean }): Promise<void>;
   /** A folder as a tar archive. Links stay links, set-uid and set-gid bits stay behind. */
-  pack(path: string, options?: PackOptions): Told<Buffer, PackSummary>;
+  pack(path: string, options?: PackOptions): StreamWithSummary<Buffer, PackSummary>;
   /** A tar archive, plain or gzip, into a folder. Whole, or refused with nothing left. */
   unpack(path: string, archive: Archive, options?: UnpackOptions): Promise<void>;
   /** Makes the workspace what a tar archive of our own says (tar-writer.ts): removals, folders, files, links. */
   /** Refused before anything changes where fewer bytes are free than are needed. */
   restore(archive: AsyncIterable<Uint8Array>, neededBytes: number): Promise<void>;
-  search(path: string, options: SearchOptions): Told<SearchMatch, SearchSummary>;
+  search(path: string, options: SearchOptions): StreamWithSummary<SearchMatch, SearchSummary>;
   /** Resolves once the watch stands: what happens from then on is told. */
   watch(path?: string, options?: WatchOptions): Promise<FileWatch>;
 }

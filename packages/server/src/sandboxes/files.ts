@@ -1,4 +1,4 @@
-import type { Archive, PackOptions, PackSummary, Told, UnpackOptions } from "../core/archive.ts";
+import type { Archive, PackOptions, PackSummary, StreamWithSummary, UnpackOptions } from "../core/archive.ts";
 import { AppError } from "../core/errors.ts";
 import type { FileInfo, ReadOptions, SandboxFiles } from "../core/file.ts";
 import { sandboxLimits } from "../core/limits.ts";
@@ -117,7 +117,7 @@ export class WireFiles implements SandboxFiles {
     await this.#rows("remove", { path: checkPath(path), recursive: options.recursive ?? false });
   }
 
-  pack(path: string, options: PackOptions = {}): Told<Buffer, PackSummary> {
+  pack(path: string, options: PackOptions = {}): StreamWithSummary<Buffer, PackSummary> {
     return packFolder(this.#wire, checkPath(path), options, this.#redactor);
   }
 
@@ -131,7 +131,7 @@ export class WireFiles implements SandboxFiles {
     return restoreWorkspace(this.#wire, archive, neededBytes);
   }
 
-  search(path: string, options: SearchOptions): Told<SearchMatch, SearchSummary> {
+  search(path: string, options: SearchOptions): StreamWithSummary<SearchMatch, SearchSummary> {
     return searchFolder(this.#wire, checkPath(path), options, this.#redactor);
   }
 

@@ -1,4 +1,4 @@
-import type { Told } from "../core/archive.ts";
+import type { StreamWithSummary } from "../core/archive.ts";
 import { AppError } from "../core/errors.ts";
 import { sandboxLimits } from "../core/limits.ts";
 import type { Redactor } from "../core/redaction.ts";
@@ -14,7 +14,7 @@ import { badRow, type SearchRow, searchRows } from "./search-rows.ts";
  * name, so what it does, and how long, does not depend on the text; and nothing compares the text with a value. The worker does
  * compare a pattern with names, so there is no search by name where a name holds a value.
  */
-export class MaskedSearch implements Told<SearchMatch, SearchSummary> {
+export class MaskedSearch implements StreamWithSummary<SearchMatch, SearchSummary> {
   summary: SearchSummary | undefined;
   readonly #wire: Wire;
   readonly #spec: StreamSpec;

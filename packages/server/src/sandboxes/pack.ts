@@ -1,6 +1,6 @@
 import { pipeline, Readable } from "node:stream";
 import { createGzip } from "node:zlib";
-import type { PackOptions, PackSummary, Told } from "../core/archive.ts";
+import type { PackOptions, PackSummary, StreamWithSummary } from "../core/archive.ts";
 import { AppError } from "../core/errors.ts";
 import type { Redactor } from "../core/redaction.ts";
 import type { Wire } from "../core/wire.ts";
@@ -17,7 +17,7 @@ function parseTrailer(bytes: Buffer): PackSummary {
 }
 
 /** A folder as an archive: the worker's bytes but the last few, which are its summary. */
-class PackedFolder implements Told<Buffer, PackSummary> {
+class PackedFolder implements StreamWithSummary<Buffer, PackSummary> {
   summary: PackSummary | undefined;
   readonly #wire: Wire;
   readonly #path: string;
@@ -70,6 +70,6 @@ export function packFolder(
   path: string,
   options: PackOptions,
   redactor: Redactor,
-): Told<Buffer, PackSummary> {
+): StreamWithSummary<Buffer, PackSummary> {
   return new PackedFolder(wire, path, options, redactor);
 }

@@ -38,11 +38,11 @@ import { openWire } from "./open-wire.ts";
 import { pause, resume } from "./pause.ts";
 import { Processes } from "./processes.ts";
 import { readRunRequest } from "./read-run-request.ts";
+import { addSecret, RunTerms } from "./run-terms.ts";
 import { SandboxEnding } from "./sandbox-ending.ts";
 import type { SandboxParts } from "./sandbox-parts.ts";
 import type { SandboxWire } from "./sandbox-wire.ts";
 import { type SaveOptions, saveSandbox } from "./save.ts";
-import { addSecret, Terms } from "./terms.ts";
 
 /** One boundary with its workspace, and the only handle on it. */
 export class Sandbox implements AsyncDisposable {
@@ -65,7 +65,7 @@ export class Sandbox implements AsyncDisposable {
   readonly #turn = new Turn();
   readonly #ending: SandboxEnding;
   readonly #tracking: FileTracking;
-  readonly #terms: Terms;
+  readonly #terms: RunTerms;
   #oomKills = 0;
 
   private constructor(
@@ -83,7 +83,7 @@ export class Sandbox implements AsyncDisposable {
     this.notEnforced = created.notEnforced;
     this.processSlack = created.processSlack;
     this.runsWatchMemory = created.runsWatchMemory;
-    this.#terms = new Terms(created, parts.environment);
+    this.#terms = new RunTerms(created, parts.environment);
     this.#parts = parts;
     this.#tracking = new FileTracking(parts.engine, created.id);
     const processes = new Processes(this, join(created.ownerFolder, "processes"));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PackSummary, Told } from "../core/archive.ts";
+import type { PackSummary, StreamWithSummary } from "../core/archive.ts";
 import { type TarMember, tarEnd, tarHeader } from "../tar/tar-writer.ts";
 import { scanPacked } from "./scan-workspace.ts";
 
@@ -10,7 +10,7 @@ function packed(
   members: TarMember[],
   told: PackSummary | undefined = { ...summary, entries: members.length },
   tail = tarEnd,
-): Told<Buffer, PackSummary> {
+): StreamWithSummary<Buffer, PackSummary> {
   return {
     summary: told,
     async *[Symbol.asyncIterator]() {

@@ -1,4 +1,4 @@
-import type { PackSummary, Told } from "../core/archive.ts";
+import type { PackSummary, StreamWithSummary } from "../core/archive.ts";
 import { AppError } from "../core/errors.ts";
 import type { SandboxFiles } from "../core/file.ts";
 import { comparePaths, type TreeEntry } from "../core/tree.ts";
@@ -27,7 +27,7 @@ export function scanWorkspace(files: SandboxFiles, take: TakeChunk, folder = "")
 
 /** What comes out of a sandbox is hostile, whoever packed it: it is checked as it comes. */
 export async function scanPacked(
-  packed: Told<Buffer, PackSummary>,
+  packed: StreamWithSummary<Buffer, PackSummary>,
   take: TakeChunk,
   limits: ScanLimits = snapshotLimits,
 ): Promise<ScannedWorkspace> {

@@ -1,4 +1,4 @@
-import type { Told } from "../core/archive.ts";
+import type { StreamWithSummary } from "../core/archive.ts";
 import { AppError } from "../core/errors.ts";
 import { sandboxLimits } from "../core/limits.ts";
 import type { Redactor } from "../core/redaction.ts";
@@ -36,7 +36,7 @@ function specOf(path: string, options: SearchOptions): StreamSpec {
   };
 }
 
-class FolderSearch implements Told<SearchMatch, SearchSummary> {
+class FolderSearch implements StreamWithSummary<SearchMatch, SearchSummary> {
   summary: SearchSummary | undefined;
   readonly #wire: Wire;
   readonly #spec: StreamSpec;
@@ -69,7 +69,7 @@ export function searchFolder(
   path: string,
   options: SearchOptions,
   redactor: Redactor,
-): Told<SearchMatch, SearchSummary> {
+): StreamWithSummary<SearchMatch, SearchSummary> {
   const spec = specOf(path, options);
   return redactor.reachBytes === 0 ? new FolderSearch(wire, spec, redactor) : new MaskedSearch(wire, spec, redactor);
 }

@@ -8,13 +8,13 @@ import type { CreationParts } from "./creation.ts";
 import type { Member } from "./member.ts";
 import { checkEnv, checkIdle, checkLabels, checkLifetime } from "./resolve-defaults.ts";
 
-interface ChangeParts extends Pick<CreationParts, "equipment" | "book"> {
+interface ChangeParts extends Pick<CreationParts, "provisioner" | "book"> {
   settings: FleetSettings;
 }
 
 /** All of it or nothing; what runs already keeps the variables that it has. */
 export async function changeMember(
-  { equipment, book, settings }: ChangeParts,
+  { provisioner, book, settings }: ChangeParts,
   caller: Caller,
   member: Member,
   changes: SandboxChanges,
@@ -30,7 +30,7 @@ export async function changeMember(
     const { record: before, sandbox } = member;
     const limits = resolveSandboxLimits({ ...before.limits, ...asked });
     if (asked !== undefined) await sandbox?.updateLimits(limits);
-    if (env !== undefined && sandbox !== undefined) equipment.setPlain(sandbox, env);
+    if (env !== undefined && sandbox !== undefined) provisioner.setPlain(sandbox, env);
     const changed = { ...defined(plain), ...member.retime(changes), limits };
     member.record = { ...before, ...changed };
     const what = Object.keys(changes).sort().join(",");
@@ -43,7 +43,7 @@ export async function changeMember(
       member.retime({ idleTimeoutMs: before.idleTimeoutMs, lifetimeMs: before.expiresAtMs - before.createdAtMs });
       member.record = before;
       if (asked !== undefined) await sandbox?.updateLimits(before.limits);
-      if (env !== undefined && sandbox !== undefined) equipment.setPlain(sandbox, before.env);
+      if (env !== undefined && sandbox !== undefined) provisioner.setPlain(sandbox, before.env);
       throw error;
     }
   });

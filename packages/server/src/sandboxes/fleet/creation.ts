@@ -11,11 +11,11 @@ import type { Sandbox } from "../sandbox.ts";
 import { about, type Book, environmentOf } from "./book.ts";
 import type { EngineChooser } from "./choice.ts";
 import type { DiskShares } from "./disk-shares.ts";
-import type { Equipment, Terms } from "./equipment.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { SandboxMaker } from "./maker.ts";
 import { Member } from "./member.ts";
 import type { Pools, Taken } from "./pools.ts";
+import type { Provisioner, ProvisionTerms } from "./provisioner.ts";
 import type { JobQueue } from "./queue.ts";
 import type { Registry } from "./registry.ts";
 import type { Removals } from "./removals.ts";
@@ -43,7 +43,7 @@ export interface CreationParts {
   lifecycle: Lifecycle;
   book: Book;
   removals: Removals;
-  equipment: Equipment;
+  provisioner: Provisioner;
   clock: Clock;
   restore: Restore;
   lendFiles: LendFiles;
@@ -78,7 +78,7 @@ async function make(
   engine: EngineName,
 ): Promise<Made> {
   if (resolved.template !== null) return startTemplate(parts, caller, resolved, resolved.template);
-  const hasSecrets = parts.equipment.hasSecrets(caller.principal.namespace);
+  const hasSecrets = parts.provisioner.hasSecrets(caller.principal.namespace);
   const taken = await takeWarm(parts, caller, resolved, () => parts.pools.take(resolved, engine, hasSecrets));
   return "cold" in taken ? startCold(parts, caller, resolved, engine, taken.cold) : taken;
 }
@@ -94,8 +94,8 @@ export async function takeWarm(
     if ("cold" in taken) return taken;
     const { sandbox, isWell } = taken;
     try {
-      const equipped = parts.equipment.equip(caller, sandbox, termsOf(caller, resolved, resolved.limits));
-      await (isWell === undefined ? equipped : whileWell(isWell, equipped));
+      const provisioned = parts.provisioner.provision(caller, sandbox, termsOf(caller, resolved, resolved.limits));
+      await (isWell === undefined ? provisioned : whileWell(isWell, provisioned));
       return { ...taken, origin: "pool" };
     } catch (error) {
       parts.removals.remove(sandbox.id, sandbox).catch(parts.onError);
@@ -117,7 +117,7 @@ async function whileWell(isWell: Promise<boolean>, work: Promise<void>): Promise
 }
 
 function startCold(
-  { maker, pools, queue, starts, removals, equipment, onError }: CreationParts,
+  { maker, pools, queue, starts, removals, provisioner, onError }: CreationParts,
   caller: Caller,
   resolved: ResolvedRequest,
   engine: EngineName,
@@ -133,7 +133,7 @@ function startCold(
       return pools.makeRoom(() => maker.createSandbox({ ...options, ...folders }));
     });
     try {
-      await equipment.equip(caller, sandbox, termsOf(caller, resolved, limits));
+      await provisioner.provision(caller, sandbox, termsOf(caller, resolved, limits));
     } catch (error) {
       await removals.remove(sandbox.id, sandbox).catch(onError);
       throw error;
@@ -147,7 +147,7 @@ export function termsOf(
   { principal }: Caller,
   { env, forTemplate }: Pick<ResolvedRequest, "env" | "forTemplate">,
   limits: SandboxLimits,
-): Terms {
+): ProvisionTerms {
   return { namespace: principal.namespace, createdBy: principal.id, env, limits, withoutSecrets: forTemplate };
 }
 
@@ -158,7 +158,7 @@ async function settle(
   resolved: ResolvedRequest,
   { sandbox, origin, template, isWell }: Made,
 ): Promise<Member | undefined> {
-  const { book, lifecycle, registry, removals, egress, equipment, clock, onError } = parts;
+  const { book, lifecycle, registry, removals, egress, provisioner, clock, onError } = parts;
   const record = { ...recordOf(caller, resolved, sandbox, clock.wallMs(), origin), template: template ?? null };
   const { status, engine, image, limits } = record;
   const { snapshotId, inputFolder, outputFolder } = resolved;
@@ -191,7 +191,7 @@ async function settle(
   }
   lifecycle.hold(member, sandbox);
   registry.add(member);
-  if (!equipment.isCurrent(sandbox, record)) await lifecycle.refresh(member); // changed since, and not known to be told
+  if (!provisioner.isCurrent(sandbox, record)) await lifecycle.refresh(member); // changed since, and not known to be told
   if (resolved.snapshotId !== null) await fillWorkspace(parts, caller, member, sandbox, resolved.snapshotId);
   return member;
 }

@@ -27,7 +27,6 @@ import { checkMayStart } from "./check-may-start.ts";
 import { EngineChooser } from "./choice.ts";
 import { type CreationParts, createMember } from "./creation.ts";
 import { openShares } from "./disk-shares.ts";
-import { Equipment } from "./equipment.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import { forkMember } from "./forking.ts";
 import { runJob } from "./jobs.ts";
@@ -36,6 +35,7 @@ import { Lifecycle } from "./lifecycle.ts";
 import { fleetLimits } from "./limits.ts";
 import type { Member } from "./member.ts";
 import { Pools } from "./pools.ts";
+import { Provisioner } from "./provisioner.ts";
 import { JobQueue } from "./queue.ts";
 import { recover } from "./recover.ts";
 import { refreshSecrets } from "./refresh-secrets.ts";
@@ -75,8 +75,8 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const { maker, clock, settings, records, onError } = parts;
     this.#parts = parts;
     this.#registry = new Registry(parts.egress);
-    const equipment = new Equipment(parts.secrets);
-    this.#removals = new Removals({ maker, records, equipment, clock });
+    const provisioner = new Provisioner(parts.secrets);
+    this.#removals = new Removals({ maker, records, provisioner, clock });
     const starts = new Slots(settings.startsAtOnce);
     const book = { records, journal: parts.journal };
     const removals = this.#removals;
@@ -86,7 +86,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       maker,
       book,
       removals,
-      equipment,
+      provisioner,
       starts,
       keep: parts.keep,
       warmUpOf: (id) => allowedWarmUp(settings.commands, templates.warmUpOf(id)),
@@ -126,7 +126,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       lifecycle: this.#lifecycle,
       book,
       removals,
-      equipment,
+      provisioner,
       clock,
       restore: parts.restore ?? noSnapshots,
       lendFiles: parts.lendFiles ?? noSnapshots,

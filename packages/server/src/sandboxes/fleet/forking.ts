@@ -132,9 +132,9 @@ async function tellFork(
 }
 
 /** Null where the copies can have it. */
-export async function reasonAgainstMemory({ equipment }: CreationParts, { record }: Member): Promise<string | null> {
+export async function reasonAgainstMemory({ provisioner }: CreationParts, { record }: Member): Promise<string | null> {
   if (record.engine !== "gvisor") return `the engine ${record.engine} cannot save memory`;
-  if (await equipment.heldPlain(record.id)) return "the sandbox has had a secret's value, which its memory may hold";
+  if (await provisioner.heldPlain(record.id)) return "the sandbox has had a secret's value, which its memory may hold";
   return null;
 }
 

@@ -7,10 +7,10 @@ import { isBusy } from "../lent-files.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { runWarmUp } from "../warm-up.ts";
 import { type Actor, about } from "./book.ts";
-import type { Equipment } from "./equipment.ts";
 import { copyOutput, type HarvestParts, keepArtifacts } from "./harvest.ts";
 import type { SandboxMaker } from "./maker.ts";
 import { type Member, rootOf } from "./member.ts";
+import type { Provisioner } from "./provisioner.ts";
 import type { Removals } from "./removals.ts";
 import type { Slots } from "./slots.ts";
 import { refusalOf, whyNotLent } from "./why-not-lent.ts";
@@ -18,7 +18,7 @@ import { refusalOf, whyNotLent } from "./why-not-lent.ts";
 export interface LifecycleParts extends HarvestParts {
   maker: SandboxMaker;
   removals: Removals;
-  equipment: Equipment;
+  provisioner: Provisioner;
   /** Boundaries that are made at the same time. */
   starts: Slots;
   /** What a new sandbox of that template runs; null for one that is gone. Refused where the policy has become stricter. */
@@ -65,14 +65,14 @@ export class Lifecycle {
   async #resume(member: Member, sandbox: Sandbox, actor: Actor): Promise<void> {
     await sandbox.resume();
     await member.become(this.#parts.book, "running", actor);
-    await this.#parts.equipment.refresh(actor, sandbox, member.record);
+    await this.#parts.provisioner.refresh(actor, sandbox, member.record);
   }
 
   async #took(member: Member, sandbox: Sandbox, actor: Actor, warmUp: Command | null): Promise<void> {
     try {
       sandbox.setEnvironment(member.record.env);
       if (warmUp !== null) await runWarmUp(sandbox, warmUp);
-      await this.#parts.equipment.equip(actor, sandbox, member.record);
+      await this.#parts.provisioner.provision(actor, sandbox, member.record);
     } catch (error) {
       await sandbox.stop().catch(this.#parts.onError);
       throw error;
@@ -84,7 +84,7 @@ export class Lifecycle {
   refresh(member: Member): Promise<void> {
     return member.turn.take(async () => {
       const { sandbox, record } = member;
-      if (sandbox !== undefined && !sandbox.paused) await this.#parts.equipment.refresh(undefined, sandbox, record);
+      if (sandbox !== undefined && !sandbox.paused) await this.#parts.provisioner.refresh(undefined, sandbox, record);
     });
   }
 

@@ -8,11 +8,11 @@ import { hidePaths } from "../../lib/hide-paths.ts";
 import { runsInBackground } from "../runs-in-background.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { Book } from "./book.ts";
-import { type Equipment, valuesInside } from "./equipment.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { fleetLimits } from "./limits.ts";
 import type { SandboxMaker } from "./maker.ts";
 import { Member, rootOf } from "./member.ts";
+import { type Provisioner, valuesInside } from "./provisioner.ts";
 import type { Registry } from "./registry.ts";
 import type { Removals } from "./removals.ts";
 import { eachOf } from "./slots.ts";
@@ -24,7 +24,7 @@ export interface RecoverParts {
   lifecycle: Lifecycle;
   book: Book;
   removals: Removals;
-  equipment: Equipment;
+  provisioner: Provisioner;
   clock: Clock;
   onError: (error: unknown) => void;
 }
@@ -65,7 +65,7 @@ async function recoverOne(parts: RecoverParts, record: SandboxRecord, kept: Kept
 /** One that is not listed may have a record that cannot be read: only what is known to be gone is given up. */
 async function attach(parts: RecoverParts, member: Member): Promise<void> {
   let sandbox: Sandbox;
-  const secrets = await parts.equipment.prepare(undefined, member.record);
+  const secrets = await parts.provisioner.prepare(undefined, member.record);
   const hide = secrets === undefined ? [] : valuesInside(secrets);
   try {
     sandbox = await parts.maker.attachSandbox(member.record.id, { hide, ...rootOf(member.record) });
@@ -80,7 +80,7 @@ async function attach(parts: RecoverParts, member: Member): Promise<void> {
   const why = refusal(parts.maker, sandbox);
   if (why !== undefined) return parts.lifecycle.stop(member, undefined, { why });
   // One that is paused gets them when it goes on.
-  if (secrets !== undefined && !sandbox.paused) await parts.equipment.apply(sandbox, member.record, secrets);
+  if (secrets !== undefined && !sandbox.paused) await parts.provisioner.apply(sandbox, member.record, secrets);
 }
 
 /** Why it may not go on as it is (S78): it starts anew when somebody uses it. What its processes may do was settled as it started. */

@@ -3,14 +3,14 @@ import type { CreationParts } from "./creation.ts";
 import { fleetLimits } from "./limits.ts";
 import { eachOf } from "./slots.ts";
 
-type RefreshParts = Pick<CreationParts, "equipment" | "registry" | "lifecycle" | "onError">;
+type RefreshParts = Pick<CreationParts, "provisioner" | "registry" | "lifecycle" | "onError">;
 
 /** Sandboxes of the namespace that run get and lose what they must. */
 export async function refreshSecrets(
-  { equipment, registry, lifecycle, onError }: RefreshParts,
+  { provisioner, registry, lifecycle, onError }: RefreshParts,
   namespace: string,
 ): Promise<void> {
-  equipment.changed(namespace);
+  provisioner.changed(namespace);
   const own = [...registry.all].filter(({ record }) => record.namespace === namespace);
   const failed = await eachOf(own, fleetLimits.recoveringAtOnce, (member) => lifecycle.refresh(member));
   for (const error of failed) onError(error);

@@ -2,14 +2,14 @@ import { AppError } from "../../core/errors.ts";
 import type { SandboxRecords } from "../../core/sandbox-record.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Sandbox } from "../sandbox.ts";
-import type { Equipment } from "./equipment.ts";
 import { fleetLimits } from "./limits.ts";
 import type { SandboxMaker } from "./maker.ts";
+import type { Provisioner } from "./provisioner.ts";
 
 export interface RemovalsParts {
   maker: Pick<SandboxMaker, "destroySandbox">;
   records: Pick<SandboxRecords, "delete">;
-  equipment: Pick<Equipment, "release">;
+  provisioner: Pick<Provisioner, "release">;
   clock: Clock;
 }
 
@@ -29,7 +29,7 @@ export class Removals {
       if (sandbox === undefined) await this.#parts.maker.destroySandbox(id).catch(ignoreMissing);
       else await sandbox.destroy();
       this.#failed.delete(id);
-      await this.#parts.equipment.release(id);
+      await this.#parts.provisioner.release(id);
       await this.#parts.records.delete(id);
     } catch (error) {
       this.#failed.set(id, this.#parts.clock.monotonicMs() + fleetLimits.removeAgainMs);

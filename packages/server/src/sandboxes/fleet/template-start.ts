@@ -19,8 +19,8 @@ export async function startTemplate(
   resolved: ResolvedRequest,
   template: ReadyTemplate,
 ): Promise<Made> {
-  const { equipment, templatePools } = parts;
-  const hasSecrets = equipment.hasSecrets(caller.principal.namespace);
+  const { provisioner, templatePools } = parts;
+  const hasSecrets = provisioner.hasSecrets(caller.principal.namespace);
   const taken = await takeWarm(parts, caller, resolved, () => templatePools.take(resolved, template, hasSecrets));
   if ("cold" in taken) return startNew(parts, caller, resolved, template);
   const { id, name } = template;
@@ -35,11 +35,11 @@ function startNew(
   resolved: ResolvedRequest,
   template: ReadyTemplate,
 ): Promise<Made> {
-  const { queue, equipment, removals, templatePools, onError } = parts;
+  const { queue, provisioner, removals, templatePools, onError } = parts;
   return queue.with({ caller, kind: "create", priority: resolved.priority }, async () => {
     const { sandbox, memory, why } = await beginTemplate(parts, resolved, template);
     try {
-      await equipment.equip(caller, sandbox, termsOf(caller, resolved, resolved.limits));
+      await provisioner.provision(caller, sandbox, termsOf(caller, resolved, resolved.limits));
     } catch (error) {
       await removals.remove(sandbox.id, sandbox).catch(onError);
       throw error;

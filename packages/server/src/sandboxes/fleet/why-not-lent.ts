@@ -1,15 +1,15 @@
 import { AppError, messageOf } from "../../core/errors.ts";
 import type { Sandbox } from "../sandbox.ts";
-import type { Equipment } from "./equipment.ts";
 import type { Member } from "./member.ts";
+import type { Provisioner } from "./provisioner.ts";
 
 /** Within its turn: it may have been given a value as it was started (LIF-10). */
 export async function whyNotLent(
-  { equipment }: { equipment: Pick<Equipment, "heldPlain"> },
+  { provisioner }: { provisioner: Pick<Provisioner, "heldPlain"> },
   { record }: Member,
   { enforced }: Sandbox,
 ): Promise<string | null> {
-  if (await equipment.heldPlain(record.id)) return "its files may hold a secret's value";
+  if (await provisioner.heldPlain(record.id)) return "its files may hold a secret's value";
   return enforced.includes("storage") ? null : "its workspace has no size of its own";
 }
 

@@ -5,7 +5,7 @@ import type { Redactor } from "../core/redaction.ts";
 import { checkSecret } from "./namespaces.ts";
 
 /** What the runs of a sandbox may use and what they find, as it is now: both change when it is handed to somebody. */
-export class Terms {
+export class RunTerms {
   limits: SandboxLimits;
   environment: Environment;
   readonly #engine: EngineName;
@@ -45,7 +45,7 @@ export class Terms {
 }
 
 /** The redactor knows the value before any run can. */
-export function addSecret(terms: Terms, redactor: Redactor, name: string, value: string): void {
+export function addSecret(terms: RunTerms, redactor: Redactor, name: string, value: string): void {
   checkSecret(name, value);
   redactor.hide([Buffer.from(value)]);
   terms.hold(name, value);

@@ -4,13 +4,13 @@ import type { BoundSecret, Handover, HeldSecret, SecretSource } from "../../core
 import type { Sandbox } from "../sandbox.ts";
 import type { Actor } from "./book.ts";
 
-export type Terms = Pick<SandboxRecord, "namespace" | "createdBy" | "env" | "limits"> & {
+export type ProvisionTerms = Pick<SandboxRecord, "namespace" | "createdBy" | "env" | "limits"> & {
   copyOf?: string;
   /** As long as it lives. */
   withoutSecrets?: boolean;
 };
 
-type Holder = Pick<SandboxRecord, "id" | "namespace" | "createdBy"> & Pick<Terms, "copyOf">;
+type Holder = Pick<SandboxRecord, "id" | "namespace" | "createdBy"> & Pick<ProvisionTerms, "copyOf">;
 
 /** What a handle has been given. A new start has nothing, and neither has a new daemon. */
 interface Given {
@@ -23,7 +23,7 @@ interface Given {
 type Prepared = Handover & Pick<Given, "generation">;
 
 /** Gives boundaries what is theirs: limits, environment and secrets. */
-export class Equipment {
+export class Provisioner {
   readonly #secrets: SecretSource | undefined;
   readonly #given = new WeakMap<Sandbox, Given>();
   readonly #generations = new Map<string, number>();
@@ -35,7 +35,7 @@ export class Equipment {
   }
 
   /** As far as it has others. */
-  async equip(actor: Actor, sandbox: Sandbox, terms: Terms): Promise<void> {
+  async provision(actor: Actor, sandbox: Sandbox, terms: ProvisionTerms): Promise<void> {
     if (!hasLimits(terms.limits, sandbox.limits)) await sandbox.updateLimits(terms.limits);
     sandbox.setEnvironment(terms.env);
     if (terms.withoutSecrets === true) this.#without.add(sandbox.id);
@@ -48,12 +48,12 @@ export class Equipment {
   }
 
   /** The variables that are no secrets, for what starts from now on. */
-  setPlain(sandbox: Sandbox, env: Terms["env"]): void {
+  setPlain(sandbox: Sandbox, env: ProvisionTerms["env"]): void {
     sandbox.setEnvironment({ ...env, ...this.#given.get(sandbox)?.variables });
   }
 
   /** The secrets alone: what is bound to it now, and nothing else. */
-  async refresh(actor: Actor, sandbox: Sandbox, terms: Omit<Terms, "limits">): Promise<void> {
+  async refresh(actor: Actor, sandbox: Sandbox, terms: Omit<ProvisionTerms, "limits">): Promise<void> {
     const prepared = await this.prepare(actor, { ...terms, id: sandbox.id }, this.#given.get(sandbox)?.held);
     if (prepared !== undefined) await this.apply(sandbox, terms, prepared);
   }
@@ -72,7 +72,7 @@ export class Equipment {
 
   async apply(
     sandbox: Sandbox,
-    { env }: Pick<Terms, "env">,
+    { env }: Pick<ProvisionTerms, "env">,
     { bring, take, known, generation }: Prepared,
   ): Promise<void> {
     const given = this.#given.get(sandbox) ?? { held: [], variables: {} };
