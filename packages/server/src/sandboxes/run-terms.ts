@@ -4,7 +4,7 @@ import { sandboxLimits } from "../core/limits.ts";
 import type { Redactor } from "../core/redaction.ts";
 import { checkSecret } from "./namespaces.ts";
 
-/** What the runs of a sandbox may use and what they find, as it is now: both change when it is handed to somebody. */
+/** Limits and environment of the runs of a sandbox at present: both change when it is handed over. */
 export class RunTerms {
   limits: SandboxLimits;
   environment: Environment;

@@ -12,17 +12,17 @@ export type ProvisionTerms = Pick<SandboxRecord, "namespace" | "createdBy" | "en
 
 type Holder = Pick<SandboxRecord, "id" | "namespace" | "createdBy"> & Pick<ProvisionTerms, "copyOf">;
 
-/** What a handle has been given. A new start has nothing, and neither has a new daemon. */
+/** Secrets and variables that a handle has. A new start has none, and neither has a new daemon. */
 interface Given {
   held: HeldSecret[];
   variables: Record<string, string>;
-  /** Of the namespace's secrets, when they were looked at. */
+  /** Generation of the namespace's secrets at the last look. */
   generation: number;
 }
 
 type Prepared = Handover & Pick<Given, "generation">;
 
-/** Gives boundaries what is theirs: limits, environment and secrets. */
+/** Provides sandboxes with their limits, environment and secrets. */
 export class Provisioner {
   readonly #secrets: SecretSource | undefined;
   readonly #given = new WeakMap<Sandbox, Given>();
@@ -34,7 +34,7 @@ export class Provisioner {
     this.#secrets = secrets;
   }
 
-  /** As far as it has others. */
+  /** Applies limits, environment and secrets where they differ. */
   async provision(actor: Actor, sandbox: Sandbox, terms: ProvisionTerms): Promise<void> {
     if (!hasLimits(terms.limits, sandbox.limits)) await sandbox.updateLimits(terms.limits);
     sandbox.setEnvironment(terms.env);
@@ -42,7 +42,7 @@ export class Provisioner {
     await this.refresh(actor, sandbox, terms);
   }
 
-  /** Whether secrets may be bound to the sandboxes of a namespace. */
+  /** True if secrets may be bound to the sandboxes of a namespace. */
   hasSecrets(namespace: string): boolean {
     return this.#secrets?.concerns({ id: "", namespace }) === true;
   }
@@ -58,7 +58,7 @@ export class Provisioner {
     if (prepared !== undefined) await this.apply(sandbox, terms, prepared);
   }
 
-  /** What is to be done; undefined when no secret concerns it. Values may not leave from then on: hide them first. */
+  /** Finds what to bring and to take; undefined when no secret concerns it. Values may not leave from then on: hide them first. */
   async prepare(
     actor: Actor,
     { id, namespace, createdBy, copyOf }: Holder,
@@ -86,7 +86,7 @@ export class Provisioner {
     this.#given.set(sandbox, { held: held.map(withoutValue), variables, generation });
   }
 
-  /** The secrets of a namespace have changed: whoever was equipped before must be looked at again. */
+  /** The secrets of a namespace have changed: sandboxes that were provisioned before must be looked at again. */
   changed(namespace: string): void {
     this.#generations.set(namespace, this.#generation(namespace) + 1);
   }
@@ -95,7 +95,7 @@ export class Provisioner {
     return (this.#given.get(sandbox)?.generation ?? 0) === this.#generation(namespace);
   }
 
-  /** Whether its memory may hold a value for good (LIF-10). */
+  /** True if its memory may hold a value for good (LIF-10). */
   async heldPlain(sandboxId: string): Promise<boolean> {
     return (await this.#secrets?.heldPlain(sandboxId)) ?? false;
   }
