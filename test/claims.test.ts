@@ -37,7 +37,7 @@ describe("the claims of SECURITY.md", () => {
   it("are those that the sources name", () => {
     const sources = globSync(["packages/*/src/**/*.ts", "native/**/*.{c,h}"], { cwd: root });
     const named = sources.flatMap((file) =>
-      [...read(file).matchAll(/(?:\(|claims? |and )(S\d{1,2})\b/g)].map(([, id]) => ({ file, id })),
+      [...read(file).matchAll(/(?:\(|claims? |and )(S\d{1,3})\b/g)].map(([, id]) => ({ file, id })),
     );
     expect(named.length).toBeGreaterThan(3);
     expect(named.filter(({ id }) => !claims.some((claim) => claim.id === id))).toEqual([]);

@@ -80,7 +80,7 @@ export class Up implements AsyncDisposable {
     this.said = said;
     this.variables = variables;
     this.home = variables.CAISSON_HOME ?? "";
-    this.base = /http:\S+:\d+/.exec(said)?.[0] ?? "";
+    this.base = /https?:\S+:\d+/.exec(said)?.[0] ?? "";
   }
 
   static async start({ home, variables = {}, program }: UpOptions = {}): Promise<Up> {

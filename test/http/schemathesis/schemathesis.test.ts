@@ -18,7 +18,7 @@ describe("schemathesis", () => {
       const { code, output } = await runSchemathesis(folder ?? "", server, bounds);
       expect(output.slice(0, 20_000)).not.toContain("= FAILURES =");
       expect(code, output.slice(-4_000)).toBe(0);
-      expect(Number(/(\d+) generated/.exec(output)?.[1])).toBeGreaterThan(100);
+      expect(Number(/(\d+) generated/.exec(output)?.[1])).toBeGreaterThan(50);
       expect(server.errors).toEqual([]);
     },
     soak ? 3_600_000 : 180_000,

@@ -1,6 +1,8 @@
 import type { Caisson } from "../app.ts";
+import type { Configuration } from "../config/config.ts";
 import type { Check, CheckState, Diagnosis } from "../core/diagnosis.ts";
 import type { EngineProbe } from "../core/engine.ts";
+import { certificateChecks } from "./certificate-check.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { formatOptions } from "./options.ts";
 import { type ReportPlan, reportOptionSpecs } from "./report-options.ts";
@@ -30,8 +32,14 @@ export function doctorHelpText(): string {
   return `usage: caisson doctor [OPTIONS]\n\nRuns each engine once and checks what this machine supports.\n\n${formatOptions(reportOptionSpecs)}\n`;
 }
 
-export async function doctor(caisson: Caisson, plan: ReportPlan, io: RunIo): Promise<number> {
-  const diagnosis = await caisson.diagnose();
+export async function doctor(
+  caisson: Caisson,
+  configuration: Configuration,
+  plan: ReportPlan,
+  io: RunIo,
+): Promise<number> {
+  const found = await caisson.diagnose();
+  const diagnosis = { ...found, checks: [...found.checks, ...(await certificateChecks(configuration))] };
   const failed = diagnosis.chosen === null;
   if (plan.json) {
     io.stdout.write(`${JSON.stringify(diagnosis, null, 2)}\n`);

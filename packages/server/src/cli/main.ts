@@ -114,7 +114,7 @@ async function dispatch(args: string[], environment: Environment, io: RunIo): Pr
       });
     case "doctor":
       return withPlan(parseReport(rest), doctorHelpText, io, (plan) =>
-        withCaisson(environment, plan, (caisson) => doctor(caisson, plan, io)),
+        withCaisson(environment, plan, (caisson, configuration) => doctor(caisson, configuration, plan, io)),
       );
     case "runs":
       if (rest[0] === "show") return askDaemon(args, environment, io);

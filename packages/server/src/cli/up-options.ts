@@ -32,7 +32,8 @@ export function parseUp(args: readonly string[]): UpPlan | undefined {
 export function upHelpText(): string {
   return `usage: caisson up [OPTIONS]
 
-Starts the daemon, which manages sandboxes and serves the API on 127.0.0.1, port 7420 (CAISSON_LISTEN, CAISSON_PORT).
+Starts the daemon, which manages sandboxes and serves the API on 127.0.0.1, port 7420 (CAISSON_LISTEN, CAISSON_PORT), by
+HTTP, or by HTTPS with CAISSON_TLS_CERT_FILE and CAISSON_TLS_KEY_FILE; it uses new versions of these files without a restart.
 Runs in the foreground until Ctrl-C or caisson down. If started as root, only the engine process runs as root; the daemon
 itself runs as the user caisson.
 
@@ -52,7 +53,7 @@ ${formatOptions(reportOptionSpecs)}
 export function statusHelpText(): string {
   return `usage: caisson status [OPTIONS]
 
-Shows whether the daemon of this data folder is running, and its address. Exits with 0 if it is running, with 1 if not.
+Shows whether the daemon of this data folder is running, its address, and when its TLS certificate expires. Exits with 0 if it is running, with 1 if not.
 
 ${formatOptions(reportOptionSpecs)}
 `;

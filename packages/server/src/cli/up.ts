@@ -5,8 +5,10 @@ import type { GivenSecrets } from "../config/secrets.ts";
 import { openUp, startAgain, type UpStatus } from "../processes/up.ts";
 import { makeHome } from "../supervision/access.ts";
 import { BoundedLog } from "../supervision/bounded-log.ts";
+import type { CertificateStatus } from "../supervision/certificate-watch.ts";
 import { askControl } from "../supervision/control.ts";
 import { layoutOf } from "../supervision/layout.ts";
+import { certificateCheck } from "./certificate-check.ts";
 import { exitCodes } from "./exit-codes.ts";
 import type { ReportPlan } from "./report-options.ts";
 import type { RunIo } from "./run.ts";
@@ -74,17 +76,27 @@ export async function status(configuration: Configuration, plan: ReportPlan, io:
     const state = found.ready ? "ready" : "restarting";
     const pids = `pid ${found.pid}, engine ${found.engine?.pid ?? "-"}, daemon ${found.daemon?.pid ?? "-"}`;
     io.stdout.write(`${state} on ${found.address} (${pids}; restarted ${found.restarts} times)\n`);
+    if (found.url !== found.address) io.stdout.write(`links start with ${found.url}\n`);
+    if (found.certificate !== null) io.stdout.write(describeCertificate(found.certificate));
   }
   return found === undefined ? 1 : 0;
 }
 
+function describeCertificate(status: CertificateStatus): string {
+  const { name, state, detail, hint } = certificateCheck(status);
+  const mark = state === "ok" ? "" : "warning: ";
+  return `${mark}${name} ${visible(detail)}\n${hint === undefined ? "" : `hint: ${hint}\n`}`;
+}
+
 function toJson(found: UpStatus | undefined, home: string): object {
   if (found === undefined) return { running: false, home };
-  const { pid, address, ready, restarts, engine, daemon, host } = found;
+  const { pid, address, url, certificate, ready, restarts, engine, daemon, host } = found;
   return {
     running: true,
     home,
     address,
+    url,
+    certificate: certificate && { expires_at: certificate.expiresAt, problem: certificate.problem },
     ready,
     restarts,
     pid,

@@ -201,6 +201,54 @@ describe("the configuration", () => {
     });
   });
 
+  it("takes an origin as public_url, and networks as trusted_proxies, and nothing else", async () => {
+    const yaml = 'public_url: https://Caisson.Example.com:443/\ntrusted_proxies: [127.0.0.1, "fd00::/8"]\n';
+    const { settings } = await load({ yaml });
+    expect(settings).toMatchObject({
+      public_url: "https://caisson.example.com",
+      trusted_proxies: ["127.0.0.1", "fd00::/8"],
+    });
+    for (const url of [
+      "caisson.example.com",
+      "ftp://a.example",
+      "https://a.example/x",
+      "https://a.example/?q",
+      "https://u@a.example",
+    ])
+      expect((await failure({ yaml: `public_url: ${url}` })).message, url).toMatch(
+        /caisson.yaml:1: public_url: '.*' is not/,
+      );
+    for (const network of ["localhost", "10.0.0.0/33", "proxy.example"])
+      expect((await failure({ yaml: `trusted_proxies: [${network}]` })).message).toContain(`'${network}' is not an IP`);
+  });
+
+  it("[IDN-03] [S110] has the daemon listen where others can reach it with TLS or by an explicit flag alone", async () => {
+    const options = async (variables: Record<string, string>) => daemonOptions(await load({ variables })).addresses;
+    const files = { CAISSON_TLS_CERT_FILE: "/etc/cert.pem", CAISSON_TLS_KEY_FILE: "/etc/key.pem" };
+    const open = { CAISSON_LISTEN: "0.0.0.0" };
+    for (const address of ["0.0.0.0", "::", "192.0.2.1", "fd00::1", "::ffff:192.0.2.1"])
+      await expect(options({ CAISSON_LISTEN: address })).rejects.toThrow(/^cannot listen on .* TLS is not configured$/);
+    for (const address of ["127.0.0.1", "127.9.9.9", "::1"])
+      expect((await options({ CAISSON_LISTEN: address })).certificate).toBeNull();
+    expect(await options({ ...open, CAISSON_LISTEN_WITHOUT_TLS: "true" })).toMatchObject({
+      address: "http://0.0.0.0:7420",
+    });
+    expect(await options({ ...open, ...files })).toMatchObject({
+      certificate: { certFile: "/etc/cert.pem", keyFile: "/etc/key.pem" },
+      address: "https://0.0.0.0:7420",
+      linkBase: "https://localhost:7420",
+    });
+    const hosts = async (listen: string) =>
+      daemonOptions(await load({ variables: { ...files, CAISSON_LISTEN: listen } })).hosts;
+    expect([await hosts("192.0.2.1"), await hosts("fd00::1"), await hosts("::")]).toEqual([
+      ["192.0.2.1"],
+      ["[fd00::1]"],
+      [],
+    ]);
+    const { CAISSON_TLS_KEY_FILE: _, ...half } = files;
+    await expect(options(half)).rejects.toThrow("tls.cert_file requires tls.key_file, which is not set");
+  });
+
   it("refuses options that are none", async () => {
     const options = { max_rm_mb: 3 } as Partial<Settings>;
     expect(await failure({ options })).toMatchObject({ code: "invalid", hint: "did you mean max_ram_mb?" });

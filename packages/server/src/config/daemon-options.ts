@@ -1,30 +1,12 @@
-import { BlockList, isIPv6 } from "node:net";
 import { AppError } from "../core/errors.ts";
 import { folderRoles } from "../core/folder.ts";
+import { addressOptions } from "./address-options.ts";
 import { approvalOptions } from "./approval-options.ts";
 import { caissonOptions } from "./caisson-options.ts";
 import type { Configuration } from "./config.ts";
 import { fleetOptions } from "./fleet-options.ts";
 import { folderOptions } from "./folder-options.ts";
 import { type SettingName, settingNames } from "./settings.ts";
-
-const loopback = new BlockList();
-loopback.addSubnet("127.0.0.0", 8, "ipv4");
-loopback.addAddress("::1", "ipv6");
-
-/** Refuses an address that other machines can reach, unless the setting listen_without_tls allows it (IDN-03). */
-function listenOptions({ settings }: Configuration): { host: string; port: number } {
-  const { listen: host, port, listen_without_tls: allowed } = settings;
-  if (!allowed && !loopback.check(host, isIPv6(host) ? "ipv6" : "ipv4"))
-    throw new AppError(
-      "forbidden",
-      `cannot listen on ${host}: other machines can reach it, and Caisson does not support TLS`,
-      {
-        hint: "listen on 127.0.0.1 behind a TLS proxy, or set listen_without_tls: true on a trusted network",
-      },
-    );
-  return { host, port };
-}
 
 /** Refuses settings that keep data in memory that a daemon must keep on disk. */
 function refuseMemory({ settings, origins }: Configuration): void {
@@ -45,20 +27,15 @@ function refuseMemory({ settings, origins }: Configuration): void {
     );
 }
 
-/** Settings that are sent to the daemon. Folders are sent by name, without their paths. */
+/** Settings that are sent to the daemon, and the addresses that its supervisor opens. Folders are sent by name, without their paths. */
 export function daemonOptions(configuration: Configuration) {
   refuseMemory(configuration);
-  const {
-    hosts,
-    origins,
-    "webhooks.allow_private": webhooksMayBePrivate,
-    audit_days: auditDays,
-  } = configuration.settings;
+  const { listen, certificate, address, linkBase, ...names } = addressOptions(configuration);
+  const { origins, "webhooks.allow_private": webhooksMayBePrivate, audit_days: auditDays } = configuration.settings;
   const { home: _home, root: _root, runtimePaths: _paths, ...caisson } = caissonOptions(configuration);
   return {
-    listen: listenOptions(configuration),
-    portsPort: configuration.settings["ports.port"],
-    hosts,
+    addresses: { listen, portsPort: configuration.settings["ports.port"], certificate, address, linkBase },
+    ...names,
     origins,
     webhooksMayBePrivate,
     auditDays,

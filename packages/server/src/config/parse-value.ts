@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { AppError } from "../core/errors.ts";
 import { nearMiss } from "../lib/near-miss.ts";
+import { parseNetwork } from "../lib/network-list.ts";
 import { configLimits } from "./limits.ts";
 import { defaultOf, type SettingSpec, type Value } from "./settings.ts";
 
@@ -64,11 +65,36 @@ export function checkValue(spec: SettingSpec, value: unknown, location: ValueLoc
     case "address":
       if (typeof value !== "string" || isIP(value) === 0) throw wrong(location, value, "an IP address");
       return value;
+    case "url":
+      return checkUrl(value, location);
+    case "networks":
+      return checkNetworks(value, location);
     case "list":
-      if (!Array.isArray(value) || !value.every((item) => typeof item === "string"))
-        throw wrong(location, value, "a list of strings");
-      return value;
+      return checkList(value, location);
   }
+}
+
+function checkList(value: unknown, location: ValueLocation): string[] {
+  if (!Array.isArray(value) || !value.every((item) => typeof item === "string"))
+    throw wrong(location, value, "a list of strings");
+  return value;
+}
+
+/** Returns the origin: links are this value and a path. */
+function checkUrl(value: unknown, location: ValueLocation): string {
+  const url = typeof value === "string" ? URL.parse(value) : null;
+  if (url === null || !["http:", "https:"].includes(url.protocol))
+    throw wrong(location, value, "an http or https URL", "https://caisson.example.com");
+  if (url.href !== `${url.origin}/`)
+    throw wrong(location, value, "a URL without user, path and query", `write ${url.origin}`);
+  return url.origin;
+}
+
+function checkNetworks(value: unknown, location: ValueLocation): string[] {
+  const networks = checkList(value, location);
+  const odd = networks.find((text) => parseNetwork(text) === undefined);
+  if (odd !== undefined) throw wrong(location, odd, "an IP address or network", "127.0.0.1, or 10.0.0.0/24");
+  return networks;
 }
 
 const words: Record<string, boolean> = {
@@ -90,6 +116,7 @@ export function fromText(spec: SettingSpec, text: string): unknown {
     case "boolean":
       return words[text.trim().toLowerCase()] ?? text;
     case "list":
+    case "networks":
       return text === "" ? defaultOf(spec) : text.split(",").map((item) => item.trim());
     default:
       return text;

@@ -2,11 +2,10 @@ import { unknownChoices } from "../core/egress.ts";
 import { type Range, recordLimits, requestLimits } from "../core/limits.ts";
 import { engineAliases, engineChoices } from "../core/request.ts";
 import { egressLimits } from "../egress/limits.ts";
-import { portLimits } from "../http/limits.ts";
 import { lifetimeLimits } from "../sandboxes/fleet/lifetime-limits.ts";
 import { poolLimits, queueLimits } from "../sandboxes/fleet/limits.ts";
 import { keptArtifactLimits } from "../sandboxes/snapshot-limits.ts";
-import { serviceLimits } from "../supervision/limits.ts";
+import { addressSettings } from "./address-settings.ts";
 import { approvalSettings } from "./approval-settings.ts";
 import { auditSettings } from "./audit-settings.ts";
 import { diskSettings } from "./disk-settings.ts";
@@ -38,8 +37,10 @@ export type SettingSpec = Common &
     | { type: "path"; default: null }
     | { type: "user"; default: null }
     | { type: "address"; default: string }
+    | { type: "url"; default: null }
     | { type: "database"; default: string }
     | { type: "list"; default: readonly string[] }
+    | { type: "networks"; default: readonly string[] }
   );
 
 /** Every setting: its key in caisson.yaml, its environment variable, its type and range. */
@@ -206,44 +207,7 @@ const settingSpecs = {
     env: "CAISSON_NETWORK_MAX_RULES",
     help: "maximum number of rules per sandbox",
   },
-  port: {
-    type: "number",
-    range: serviceLimits.port,
-    whole: true,
-    env: "CAISSON_PORT",
-    help: "port that the daemon listens on",
-  },
-  listen: {
-    type: "address",
-    default: "127.0.0.1",
-    env: "CAISSON_LISTEN",
-    help: "IP address that the daemon listens on",
-  },
-  listen_without_tls: {
-    type: "boolean",
-    default: false,
-    env: "CAISSON_LISTEN_WITHOUT_TLS",
-    help: "allow a listen address that other machines can reach; keys and files then cross the network unencrypted",
-  },
-  "ports.port": {
-    type: "number",
-    range: portLimits.listen,
-    whole: true,
-    env: "CAISSON_PORTS_PORT",
-    help: "loopback port that serves ports of sandboxes to browsers; 0: the daemon's port plus 1",
-  },
-  hosts: {
-    type: "list",
-    default: [],
-    env: "CAISSON_HOSTS",
-    help: "host names, besides localhost, that clients may use for the daemon",
-  },
-  origins: {
-    type: "list",
-    default: [],
-    env: "CAISSON_ORIGINS",
-    help: "origins of web pages that may call the daemon",
-  },
+  ...addressSettings,
   "webhooks.allow_private": {
     type: "boolean",
     default: false,
@@ -355,7 +319,7 @@ type ValueOf<S extends SettingSpec> = S extends { type: "choice"; choices: reado
     ? number
     : S extends { type: "boolean" }
       ? boolean
-      : S extends { type: "path" | "user" }
+      : S extends { type: "path" | "user" | "url" }
         ? string | null
         : S extends { type: "address" | "database" }
           ? string

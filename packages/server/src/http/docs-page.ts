@@ -5,12 +5,13 @@ import { escapeHtml, page } from "./html.ts";
 /** As openapi.ts makes it. */
 export interface Document {
   info: { version: string };
+  servers: readonly [{ url: string }];
   paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   components: { schemas: Schemas };
 }
 
 /** Every route by its tag, as the OpenAPI document has it, readable without a script. */
-export function docsPage({ info, paths, components: { schemas } }: Document): string {
+export function docsPage({ info, servers: [{ url }], paths, components: { schemas } }: Document): string {
   const routes = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
@@ -31,7 +32,7 @@ export function docsPage({ info, paths, components: { schemas } }: Document): st
 <main id="top"><h1>Caisson: REST API <small>${escapeHtml(info.version)}</small></h1>
 <p>JSON in snake_case; unknown fields are refused, and <b>*</b> marks those that must be there. On the right stands the role that a key
 needs at least. It goes into <code>X-API-Key</code> or <code>Authorization: Bearer</code>; the examples take it from the shell:</p>
-<pre>URL=http://127.0.0.1:7420 KEY=$(cat "$CAISSON_HOME/admin-key")</pre>
+<pre>URL=${escapeHtml(url === "/" ? "http://127.0.0.1:7420" : url)} KEY=$(cat "$CAISSON_HOME/admin-key")</pre>
 <p>Each route with a role also takes <code>X-Caisson-Namespace</code> (for administrators: act in this namespace) and
 <code>X-Caisson-Priority</code> (-100 to 100: which of the namespace's jobs that wait goes first).</p>
 <p>The same for programs: <a href="/openapi.json">/openapi.json</a>, OpenAPI 3.1.</p>${sections.join("")}

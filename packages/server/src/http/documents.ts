@@ -27,12 +27,17 @@ function startText(version: string): string {
   ].join("\n");
 }
 
+interface DocumentParts {
+  version: string;
+  publicUrl?: string | null;
+}
+
 /** What the route table says of itself; it is made once, at the first request. */
-export function documentRoutes(all: () => readonly Route[], version: string): Route[] {
+export function documentRoutes(all: () => readonly Route[], { version, publicUrl }: DocumentParts): Route[] {
   let made: Document | undefined;
   let document: string | undefined;
   let html: string | undefined;
-  const make = () => (made ??= openApi(all(), version) as unknown as Document);
+  const make = () => (made ??= openApi(all(), version, publicUrl ?? "/") as unknown as Document);
   const show = (type: string, text: string): RouteResponse => ({
     status: 200,
     text,

@@ -6,25 +6,26 @@ import { isAllowed } from "../core/scope.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { queueLimits } from "../sandboxes/fleet/limits.ts";
 import { requestHeaders } from "../schemas/headers.ts";
+import type { CalledAs } from "./called-as.ts";
 
 const loopbackHosts = ["localhost", "127.0.0.1", "[::1]"];
 
 /** A browser that was led here by another name (DNS rebinding) sends that name. */
-export function checkHost(host: string | undefined, allowed: readonly string[]): void {
-  const name = /^(\[[0-9a-f:.]+\]|[^:]+)(:\d{1,5})?$/i.exec(host ?? "")?.[1]?.toLowerCase();
-  if (name !== undefined && (loopbackHosts.includes(name) || allowed.includes(name))) return;
-  throw new AppError("forbidden", "unknown host name of this server", {
-    hint: "use localhost, or add the name to the setting hosts",
-  });
+export function checkHosts({ hosts }: CalledAs, allowed: readonly string[]): void {
+  for (const host of hosts) {
+    const name = /^(\[[0-9a-f:.]+\]|[^:]+)(:\d{1,5})?$/i.exec(host ?? "")?.[1]?.toLowerCase();
+    if (name === undefined || !(loopbackHosts.includes(name) || allowed.includes(name)))
+      throw new AppError("forbidden", "unknown host name of this server", {
+        hint: "use localhost, or add the name to the setting hosts",
+      });
+  }
 }
 
 /** Pages of other origins get no answer, unless they are configured. Programs send no Origin. */
-export function checkOrigin(request: FastifyRequest, allowed: readonly string[]): void {
-  const { origin, host } = request.headers;
-  if (origin === undefined || allowed.includes(origin)) return;
-  if (origin === `${request.protocol}://${host}`) return;
+export function checkOrigin(origin: string | undefined, called: CalledAs, allowed: readonly string[]): void {
+  if (origin === undefined || allowed.includes(origin) || origin === called.origin) return;
   throw new AppError("forbidden", "web pages of this origin cannot call this server", {
-    hint: "add the origin to the setting origins",
+    hint: "set public_url to the address that browsers use, or add the origin to the setting origins",
   });
 }
 

@@ -3,10 +3,12 @@ import type { Duplex } from "node:stream";
 import websocket from "@fastify/websocket";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { AppError } from "../core/errors.ts";
+import { networkList } from "../lib/network-list.ts";
 import { randomId } from "../lib/random-id.ts";
 import { allowedMethods } from "./allowed-methods.ts";
+import { calledAs } from "./called-as.ts";
 import { contextOf } from "./context-of.ts";
-import { allowOrigin, checkHost, checkOrigin } from "./door.ts";
+import { allowOrigin, checkHosts, checkOrigin } from "./door.ts";
 import { endSocket } from "./end-socket.ts";
 import { commonHeaders, setHeaders } from "./headers.ts";
 import { httpLimits } from "./limits.ts";
@@ -21,6 +23,10 @@ export interface FastifyParts {
   /** Names beside those of loopback by which it may be called, and origins whose pages may call it. */
   hosts?: readonly string[];
   origins?: readonly string[];
+  /** Origin of the links that this server returns; it may be called by that name. If unset, links are paths. */
+  publicUrl?: string | null;
+  /** Proxies whose word on scheme and host name counts. */
+  trustedProxies?: readonly string[];
   /** How long the headers of a request may take. */
   headersTimeoutMs?: number;
   /** Told of errors that are nobody's fault outside. */
@@ -29,7 +35,11 @@ export interface FastifyParts {
 
 /** Fastify with what holds for every request, known or not: headers, doors, problems. */
 export function openFastify(parts: FastifyParts, routes: readonly Route[]): FastifyInstance {
-  const { hosts = [], origins = [], headersTimeoutMs = httpLimits.headersTimeoutMs, onError } = parts;
+  const { origins = [], headersTimeoutMs = httpLimits.headersTimeoutMs, onError } = parts;
+  const own = parts.publicUrl == null ? [] : [new URL(parts.publicUrl)];
+  const hosts = [...(parts.hosts ?? []), ...own.map(({ hostname }) => hostname)];
+  const pages = [...origins, ...own.map(({ origin }) => origin)];
+  const isProxy = networkList(parts.trustedProxies ?? []);
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply, failure?: Route["failure"]) =>
     sendProblem(reply, report(error, onError, contextOf(request)), request.id, failure);
   const methodsOf = (url: string) => allowedMethods(routes, url.split("?")[0] ?? "").join(", ");
@@ -57,11 +67,12 @@ export function openFastify(parts: FastifyParts, routes: readonly Route[]): Fast
     answerOn(socket, new HttpError(405, "unsupported", "this is no proxy: CONNECT is not taken"));
   });
   app.addHook("onRequest", (request, reply, done) => {
-    const { host, upgrade } = request.headers;
+    const { upgrade, origin } = request.headers;
+    const called = calledAs(request.raw, isProxy);
     setHeaders(reply, request.id);
     if (upgrade !== undefined) reply.header("connection", "close");
-    checkHost(host, hosts);
-    checkOrigin(request, origins);
+    checkHosts(called, hosts);
+    checkOrigin(origin, called, pages);
     allowOrigin(request, reply, origins);
     const allow = request.method === "OPTIONS" ? methodsOf(request.url) : "";
     if (allow === "" && request.is404) throw noRoute(request, methodsOf(request.url)); // before Fastify looks for a body

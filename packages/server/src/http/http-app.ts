@@ -92,6 +92,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
       keyring: parts.keyring,
       journal: parts.journal,
       streams,
+      publicUrl: parts.publicUrl,
     }),
     ...processRoutes(parts.fleet),
     ...contextRoutes(parts.fleet),
@@ -105,7 +106,7 @@ export function createHttpApp(parts: HttpParts): HttpApp {
     ...(parts.routes ?? []),
     ...healthRoutes(parts.ready),
     ...setupRoutes({ keyring: parts.keyring, links }),
-    ...documentRoutes(() => routes, parts.version),
+    ...documentRoutes(() => routes, parts),
   ];
   const app = openFastify(parts, routes);
   const everyMs = parts.stalledEveryMs ?? httpLimits.stalledEveryMs;

@@ -150,8 +150,8 @@ function operation(components: Components, route: Route): Json {
   };
 }
 
-/** OpenAPI 3.1 of the route table (API-01). */
-export function openApi(routes: readonly Route[], version: string): Json {
+/** OpenAPI 3.1 of the route table (API-01), for a server at a URL. */
+export function openApi(routes: readonly Route[], version: string, url = "/"): Json {
   const components = new Components();
   const paths: Record<string, Json> = {};
   for (const route of routes.flatMap((one) => one.shownAs ?? [one])) {
@@ -167,7 +167,7 @@ export function openApi(routes: readonly Route[], version: string): Json {
       description: "Sealed sandboxes for untrusted code. Errors are problem documents (RFC 9457).",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
-    servers: [{ url: "/" }],
+    servers: [{ url }],
     security: [{ key: [] }, { bearer: [] }],
     tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
     paths,

@@ -35,12 +35,14 @@ export interface SignedUrlParts {
   keyring: Keyring;
   journal: Recorder;
   streams: OpenStreams;
+  /** Start of each URL; if unset, the client's own way to the daemon. */
+  publicUrl?: string | null | undefined;
 }
 
 type UseCall = OpenCall<z.output<typeof pass>, unknown, unknown>;
 
 /** One upload or download for whoever holds the URL, in the name of the key that asked for it (FIL-06). */
-export function signedUrlRoutes({ fleet, keyring, journal, streams }: SignedUrlParts): Route[] {
+export function signedUrlRoutes({ fleet, keyring, journal, streams, publicUrl }: SignedUrlParts): Route[] {
   const signer = new UrlSigner();
 
   /** The key must still be good, and may have lost nothing that the URL needs. */
@@ -87,7 +89,10 @@ export function signedUrlRoutes({ fleet, keyring, journal, streams }: SignedUrlP
       responses: {
         201: {
           description: "the URL; it works once and expires at this time",
-          schema: z.object({ url: z.string(), expires_at: z.iso.datetime() }),
+          schema: z.object({
+            url: z.string().describe("a path of this server, or a URL if the setting public_url is set"),
+            expires_at: z.iso.datetime(),
+          }),
         },
       },
       handler: async ({ caller, params, body, record }) => {
@@ -105,7 +110,8 @@ export function signedUrlRoutes({ fleet, keyring, journal, streams }: SignedUrlP
         const expires_at = new Date(expiresAtMs).toISOString();
         const data = { method: body.method, path: body.path, expires_at };
         record({ type: "signed_url.created", sandboxId: params.id, data });
-        return { status: 201, json: { url: usedPath.replace("{pass}", token), expires_at } };
+        const url = `${publicUrl ?? ""}${usedPath.replace("{pass}", token)}`;
+        return { status: 201, json: { url, expires_at } };
       },
     }),
     defineOpenRoute({

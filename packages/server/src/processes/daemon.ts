@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
+import type { Server as TlsServer } from "node:tls";
 import { Caisson } from "../app.ts";
 import { AuditRetention } from "../audit-export/retention.ts";
 import { openDoors } from "../compose/doors.ts";
@@ -10,6 +11,7 @@ import type { PackageSettings } from "../compose/service-parts.ts";
 import type { ConfiguredOptions } from "../config/caisson-options.ts";
 import type { ApprovalSettings } from "../core/approval.ts";
 import type { ContentPolicy } from "../core/audit.ts";
+import type { CertificatePem } from "../core/certificate.ts";
 import type { FleetSettings } from "../core/fleet.ts";
 import type { HostSettings } from "../core/host-access.ts";
 import { openPolicies } from "../egress/open-policies.ts";
@@ -18,8 +20,8 @@ import { HandClient } from "../host-access/hand-client.ts";
 import type { ShownSetting } from "../http/daemon.ts";
 import type { HttpApp } from "../http/http-app.ts";
 import { httpLimits } from "../http/limits.ts";
-import type { PortServer } from "../http/port-server.ts";
 import { allReady } from "../http/readiness.ts";
+import { openTlsServer, replaceCertificate } from "../http/tls-server.ts";
 import { ensureAdmin } from "../identity/first-admin.ts";
 import { systemClock } from "../lib/clock.ts";
 import { storePath } from "../store/store-path.ts";
@@ -38,6 +40,10 @@ export interface DaemonConfiguration {
   browsers: boolean;
   hosts: readonly string[];
   origins: readonly string[];
+  publicUrl: string | null;
+  trustedProxies: readonly string[];
+  /** Of HTTPS on its address; null: plain HTTP. Never shown: it holds the private key. */
+  certificate: CertificatePem | null;
   webhooksMayBePrivate: boolean;
   auditDays: number;
   audit: { content: ContentPolicy; contentDays: number; namespaceBytes: number };
@@ -62,6 +68,11 @@ export interface DaemonConfiguration {
   host: HostSettings | null;
 }
 
+/** Message of the supervisor to the daemon while it runs. */
+export interface DaemonMessage {
+  certificate: CertificatePem;
+}
+
 /** Answer to the supervisor once the daemon is ready. */
 export interface DaemonReady {
   /** Key of the local administrator. */
@@ -72,7 +83,7 @@ export interface DaemonReady {
 
 async function start(configuration: DaemonConfiguration): Promise<Serving> {
   await using opened = new AsyncDisposableStack();
-  const { home, version, hosts, origins } = configuration;
+  const { home, version, hosts, origins, publicUrl, trustedProxies } = configuration;
   const onError = logError;
   const { daemon, engineSocket, sandboxes } = layoutOf(home);
   const engines = opened.use(await EngineClient.connect({ path: engineSocket, sandboxes, onError }));
@@ -107,6 +118,8 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
     version,
     hosts,
     origins,
+    publicUrl,
+    trustedProxies,
     mcpTools: configuration.mcpTools,
     auditContent,
     onError,
@@ -114,10 +127,10 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   const { http, keyring } = opened.use(doors);
   const keyFile = join(daemon, "admin-key");
   const { isFirst } = await ensureAdmin(keyring, keyFile);
-  const local = await listen(http);
-  if (configuration.browsers) await listenForBrowsers(doors.ports);
+  const { address, take } = await listen(http, configuration.certificate);
+  if (configuration.browsers) await listenOn(doors.ports.server, daemonDescriptors.ports);
   opened.defer(() => {
-    local.close();
+    address.close();
     return drain(http, service);
   });
   const kept = opened.move();
@@ -127,6 +140,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
   };
   return {
     ready: told,
+    take,
     lost: hand === undefined ? engines.lost : Promise.race([engines.lost, hand.lost]),
     close: () => kept.disposeAsync(),
   };
@@ -139,23 +153,40 @@ async function drain({ app }: HttpApp, { fleet, approvals }: Service): Promise<v
   await fleet.drain(serviceLimits.drainMs);
 }
 
-/** Answers on the sockets that the supervisor has bound; returns the server of the one for this machine's clients. */
-async function listen({ app }: HttpApp): Promise<Server> {
-  const inherited = { fd: daemonDescriptors.api, host: "127.0.0.1" }; // the descriptor decides; a host keeps Fastify from asking for names
-  await app.listen(inherited);
-  // Both sockets have one HTTP server, and so the same checks and limits.
-  const local = createServer({ allowHalfOpen: true }, (socket) => app.server.emit("connection", socket));
-  local.maxConnections = httpLimits.connections;
-  await new Promise<void>((resolve, reject) =>
-    local.once("error", reject).listen({ fd: daemonDescriptors.local }, resolve),
-  );
-  return local;
+interface Listening {
+  /** Of the address; the HTTP server itself listens for clients on this machine. */
+  address: Server;
+  take: (message: unknown) => void;
 }
 
-function listenForBrowsers({ server }: PortServer): Promise<void> {
-  return new Promise((resolve, reject) =>
-    server.once("error", reject).listen({ fd: daemonDescriptors.ports }, resolve),
-  );
+/** Answers on the sockets that the supervisor has bound. One HTTP server has all their connections, and so the same checks and limits. */
+async function listen({ app }: HttpApp, certificate: CertificatePem | null): Promise<Listening> {
+  await app.ready();
+  await listenOn(app.server, daemonDescriptors.local);
+  if (certificate === null) {
+    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
+      app.server.emit("connection", socket),
+    );
+    server.maxConnections = httpLimits.connections;
+    await listenOn(server, daemonDescriptors.api);
+    return { address: server, take: () => undefined };
+  }
+  const server = openTlsServer(certificate, app.server);
+  await listenOn(server, daemonDescriptors.api);
+  return { address: server, take: (message) => takeCertificate(server, message as DaemonMessage) };
+}
+
+/** The supervisor has checked it. */
+function takeCertificate(server: TlsServer, { certificate }: DaemonMessage): void {
+  try {
+    replaceCertificate(server, certificate);
+  } catch (error) {
+    logError(error);
+  }
+}
+
+function listenOn(server: Server, fd: number): Promise<void> {
+  return new Promise((resolve, reject) => server.once("error", reject).listen({ fd }, resolve));
 }
 
 await serve(start);

@@ -1,5 +1,4 @@
 /** Wires `caisson up`: who starts what, as whom, from where. */
-import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import { geteuid } from "node:process";
 import type { Duplex } from "node:stream";
@@ -26,6 +25,8 @@ import { catalogueFolder, readCatalogue } from "../images/read-catalogue.ts";
 import { readPullPlace } from "../registries/pull-places.ts";
 import { makeFolders, writePrivate } from "../supervision/access.ts";
 import { type AppParts, copyApp, removeOldCopies } from "../supervision/app-copy.ts";
+import type { CertificatePaths } from "../supervision/certificate-files.ts";
+import { type CertificateStatus, CertificateWatch } from "../supervision/certificate-watch.ts";
 import { answerControl } from "../supervision/control.ts";
 import { bindDaemonSockets, type DaemonSockets } from "../supervision/daemon-sockets.ts";
 import { checkFolder } from "../supervision/folders.ts";
@@ -38,7 +39,7 @@ import { Supervisor } from "../supervision/supervisor.ts";
 import { readToolSets } from "../tools/tool-sets.ts";
 import { secretLimits } from "../vault/limits.ts";
 import { readProviders } from "../web/search/providers.ts";
-import type { DaemonConfiguration, DaemonReady } from "./daemon.ts";
+import type { DaemonConfiguration, DaemonMessage, DaemonReady } from "./daemon.ts";
 import type { EngineConfiguration } from "./engine.ts";
 import type { HostConfiguration } from "./host-access.ts";
 
@@ -48,7 +49,7 @@ export interface UpOptions {
   /** In which pip and npm may be configured. */
   variables: Variables;
   version: string;
-  /** Where this program's bundles lie. */
+  /** Folder of this program's bundles. */
   code: string;
   log: (name: string, text: string) => void;
 }
@@ -58,6 +59,10 @@ export interface UpStatus {
   pid: number;
   home: string;
   address: string;
+  /** Origin of links that people see: `public_url`, or the address. */
+  url: string;
+  /** Certificate of HTTPS on the address; null: plain HTTP. */
+  certificate: CertificateStatus | null;
   ready: boolean;
   restarts: number;
   engine: { pid: number; startedAt: string } | null;
@@ -97,7 +102,8 @@ export async function openUp({ configuration, secrets, variables, version, code,
     readPolicy(host.settings);
     for (const folder of host.settings.folders) await checkOpenFolder(folder, layout.home);
   }
-  const { listen, portsPort, ...settings } = daemonOptions(configuration);
+  const { addresses, ...settings } = daemonOptions(configuration);
+  const { listen, portsPort, address, linkBase: url } = addresses;
   const told = {
     ...settings,
     host: host?.settings ?? null,
@@ -117,6 +123,7 @@ export async function openUp({ configuration, secrets, variables, version, code,
   for (const role of folderRoles)
     for (const folder of folderOptions(configuration, role)) await checkFolder(folder, role, layout.home);
   await using opened = new AsyncDisposableStack();
+  const certificate = opened.use(await openCertificate(addresses.certificate, (text) => log("caisson", text)));
   const isRoot = geteuid?.() === 0;
   const user = isRoot ? await findUser(log) : undefined;
   const account = host === undefined ? undefined : await hostAccount(host.runAs, user);
@@ -138,7 +145,8 @@ export async function openUp({ configuration, secrets, variables, version, code,
       if (account !== undefined && told.host !== null)
         hand = startHost(layout, parts, { policy: told.host, attended: told.approvals.attended }, account, log);
       const browsers = sockets.ports !== undefined;
-      const configuration = { ...told, browsers, version, home: layout.home };
+      const pem = certificate?.pem ?? null;
+      const configuration = { ...told, browsers, version, home: layout.home, certificate: pem };
       return startDaemon(layout, parts, configuration, user, log, { ...sockets, host: hand?.socket });
     },
     onReady: async (now) => {
@@ -147,15 +155,17 @@ export async function openUp({ configuration, secrets, variables, version, code,
     },
     log,
   });
+  certificate?.start((pem) => supervisor.tellDaemon({ certificate: pem } satisfies DaemonMessage));
   await supervisor.start();
   opened.defer(() => supervisor.stop());
   if (ready === undefined) throw new AppError("internal", "the daemon is not ready");
   const { setupPath } = ready;
-  const address = `http://${isIPv6(listen.host) ? `[${listen.host}]` : listen.host}:${listen.port}`;
   const status = (): UpStatus => ({
     pid: process.pid,
     home: layout.home,
     address,
+    url,
+    certificate: certificate?.status ?? null,
     ready: supervisor.ready,
     restarts: supervisor.restarts,
     engine: supervisor.engine ?? null,
@@ -177,7 +187,7 @@ export async function openUp({ configuration, secrets, variables, version, code,
   const kept = opened.move();
   return {
     address,
-    link: setupPath === null ? null : `${address}${setupPath}`,
+    link: setupPath === null ? null : `${url}${setupPath}`,
     status,
     asked: asked.promise,
     [Symbol.asyncDispose]: async () => {
@@ -186,6 +196,10 @@ export async function openUp({ configuration, secrets, variables, version, code,
       control.close();
     },
   };
+}
+
+async function openCertificate(paths: CertificatePaths | null, log: (text: string) => void) {
+  return paths === null ? null : await CertificateWatch.open({ paths, log });
 }
 
 /** This program once more, in a session of its own, with its own variables, those of pip and npm, and no others. */

@@ -21,6 +21,12 @@ export const serviceLimits = {
   stopTimeoutMs: 25_000,
   /** Maximum size of the log, and of the previous one. */
   logBytes: 8 * MiB,
+  /** Maximum size of a certificate with its chain, and of its key. */
+  pemBytes: 128 * KiB,
+  /** How often new versions of them are looked for. */
+  certificateEveryMs: 2_000,
+  /** How long before it expires a certificate is warned about. */
+  certificateWarningMs: 14 * 86_400_000,
   /** The daemon's user where the machine lets none be made: just below those of sandboxes. */
   unnamedUid: 1_879_048_191,
 } as const satisfies Record<string, number | Range>;

@@ -5,6 +5,8 @@ import { serviceLimits } from "./limits.ts";
 export interface Serving {
   /** What the supervisor is told. */
   ready: object;
+  /** Takes a message that the supervisor sends while it runs. */
+  take?(message: unknown): void;
   /** Resolves when it cannot go on: the process then ends, and is started again. */
   lost?: Promise<Error>;
   close(): Promise<void>;
@@ -23,7 +25,7 @@ export async function serve<C>(start: (configuration: C) => Promise<Serving>): P
     logError(error);
     process.exit(1);
   });
-  const { first, ended } = readInput();
+  const { first, rest, ended } = readInput();
   const leave = Promise.race([ended, signalled()]);
   let serving: Serving;
   try {
@@ -32,6 +34,7 @@ export async function serve<C>(start: (configuration: C) => Promise<Serving>): P
     return fail(error);
   }
   tell({ ready: serving.ready });
+  rest((line) => serving.take?.(JSON.parse(line)));
   const lost = await Promise.race([leave, serving.lost ?? new Promise<never>(() => undefined)]);
   if (lost instanceof Error) logError(lost);
   setTimeout(() => process.exit(1), serviceLimits.drainTimeoutMs).unref();
@@ -52,14 +55,28 @@ function fail(error: unknown): Promise<never> {
   return new Promise(() => process.stdout.write(line, () => process.exit(1)));
 }
 
-function readInput(): { first: Promise<string>; ended: Promise<void> } {
+interface Input {
+  first: Promise<string>;
+  /** Passes on the lines after the first, also those that have come. */
+  rest: (take: (line: string) => void) => void;
+  ended: Promise<void>;
+}
+
+function readInput(): Input {
   const first = Promise.withResolvers<string>();
+  const waiting: string[] = [];
+  let isStarted = false;
+  let take = (line: string): void => void waiting.push(line);
   const ended = Promise.withResolvers<void>();
   const reader = new LineReader(serviceLimits.configurationBytes);
   process.stdin.on("data", (chunk: Buffer) => {
     reader.push(chunk);
     try {
-      for (let line = reader.next(); line !== undefined; line = reader.next()) first.resolve(line);
+      for (let line = reader.next(); line !== undefined; line = reader.next()) {
+        if (isStarted) take(line);
+        else first.resolve(line);
+        isStarted = true;
+      }
     } catch (error) {
       first.reject(error);
     }
@@ -68,7 +85,11 @@ function readInput(): { first: Promise<string>; ended: Promise<void> } {
     first.reject(new AppError("invalid", "this program is started by caisson up"));
     ended.resolve();
   });
-  return { first: first.promise, ended: ended.promise };
+  const rest: Input["rest"] = (given) => {
+    take = given;
+    for (const line of waiting.splice(0)) take(line);
+  };
+  return { first: first.promise, rest, ended: ended.promise };
 }
 
 function signalled(): Promise<void> {

@@ -66,6 +66,11 @@ export class Service<Ready> {
     else if ("failed" in message) this.#readyGate.reject(failureOf(message.failed));
   }
 
+  /** Sends it a message while it runs. */
+  tell(message: object): void {
+    this.#process.stdin?.write(`${JSON.stringify(message)}\n`);
+  }
+
   /** Lets it finish what it does, for a while. */
   async stop(): Promise<void> {
     this.#process.stdin?.end();

@@ -51,6 +51,11 @@ export class Supervisor<Ready> {
     await this.#stopBoth();
   }
 
+  /** Sends a message to the daemon; one that starts later gets what its configuration says. */
+  tellDaemon(message: object): void {
+    this.#daemon?.tell(message);
+  }
+
   get restarts(): number {
     return this.#restarts;
   }

@@ -2,18 +2,25 @@ import { ApiError, type Caisson, CaissonError, ConnectionError } from "@caisson/
 import { findLocal, LocalError, type LocalOptions, openLocal } from "@caisson/sdk/local";
 import type { Configuration } from "../../config/config.ts";
 import type { Variables } from "../../config/env.ts";
-import { AppError } from "../../core/errors.ts";
+import { AppError, errnoOf } from "../../core/errors.ts";
+import { trustSystemCertificates } from "./system-certificates.ts";
 
 type As = Pick<LocalOptions, "namespace" | "priority">;
 
 /** Connects to the daemon of CAISSON_URL, or to the one of the data folder. */
-export function connect({ home }: Configuration, variables: Variables, as: As = {}): Promise<Caisson> {
-  return openLocal({ home, variables, ...as }).catch(rethrow);
+export async function connect({ home }: Configuration, variables: Variables, as: As = {}): Promise<Caisson> {
+  await trustSystemCertificates(variables);
+  return await openLocal({ home, variables, ...as }).catch(rethrow);
 }
 
 /** Like connect, but undefined if CAISSON_URL is not set and no daemon is running. */
-export function findDaemon({ home }: Configuration, variables: Variables, as: As = {}): Promise<Caisson | undefined> {
-  return findLocal({ home, variables, ...as }).catch(rethrow);
+export async function findDaemon(
+  { home }: Configuration,
+  variables: Variables,
+  as: As = {},
+): Promise<Caisson | undefined> {
+  await trustSystemCertificates(variables);
+  return await findLocal({ home, variables, ...as }).catch(rethrow);
 }
 
 function rethrow(error: unknown): never {
@@ -28,9 +35,18 @@ export function toAppError(error: unknown): unknown {
       cause: error,
     });
   if (error instanceof ConnectionError)
-    return new AppError("unavailable", error.message, {
-      hint: "check that the daemon is running: caisson status",
-      cause: error,
-    });
+    return new AppError("unavailable", error.message, { hint: hintOf(error), cause: error });
   return error instanceof CaissonError ? new AppError("internal", error.message, { cause: error }) : error;
+}
+
+function hintOf(error: ConnectionError): string {
+  const code = codeOf(error) ?? "";
+  return /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT_)/.test(code)
+    ? `its certificate is not trusted (${code}); NODE_EXTRA_CA_CERTS=FILE adds an authority`
+    : "check that the daemon is running: caisson status";
+}
+
+/** The code of the innermost cause: fetch wraps the error of the connection. */
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error ? (codeOf(error.cause) ?? errnoOf(error)) : undefined;
 }
