@@ -122,7 +122,7 @@ const PARSERS: Record<string, string> = {
   [`${source}/host-access/hand-client.ts`]: "answers of the host's process",
   [`${source}/supervision/control.ts`]: "answers of `caisson up`",
   [`${source}/supervision/serve.ts`]: "the configuration from the parent process",
-  [`${source}/supervision/service.ts`]: "one short message of a process that this one started",
+  [`${source}/supervision/supervised-process.ts`]: "one short message of a process that this one started",
   [`${source}/http/idempotency.ts`]: ownStore,
   [`${source}/http/json-body.ts`]: "measured in this file",
   [`${source}/identity/port-passes.ts`]: "signed by the daemon",

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Caisson } from "../../packages/server/src/app.ts";
 import { engines } from "../harness.ts";
 import { findLeaks, killProcessesOf, processesOf } from "../leaks.ts";
-import { openTestHost, type TestHost } from "./engine-host.ts";
+import { openTestEngineServer, type TestEngineServer } from "./engine-server.ts";
 
 const limits = { memoryBytes: 64 * 1024 ** 2, storageBytes: 16 * 1024 ** 2 };
 
 describe.each(engines)("an engine behind its socket (%s)", (engine) => {
-  let test: TestHost;
+  let test: TestEngineServer;
   beforeAll(async () => {
-    test = await openTestHost();
+    test = await openTestEngineServer();
   });
   afterAll(async () => {
     await test[Symbol.asyncDispose]();
@@ -103,7 +103,7 @@ describe.each(engines)("an engine behind its socket (%s)", (engine) => {
 
 describe("the engine's socket", () => {
   it("[SBX-19] serves one daemon at a time, and the next when that one is gone", async () => {
-    await using test = await openTestHost();
+    await using test = await openTestEngineServer();
     const first = await test.connect();
     await expect(test.connect()).rejects.toMatchObject({ code: "conflict" });
     expect(await first.kept()).toEqual([]);
@@ -114,7 +114,7 @@ describe("the engine's socket", () => {
   });
 
   it("[SBX-19] that is lost fails everything that waits", async () => {
-    const test = await openTestHost();
+    const test = await openTestEngineServer();
     const client = await test.connect();
     const asked = [client.kept(), client.probe()].map((answer) => answer.catch((error: unknown) => error));
     await test[Symbol.asyncDispose]();
@@ -126,7 +126,7 @@ describe("the engine's socket", () => {
   });
 
   it("[SBX-19] takes no folder of the host by its path", async () => {
-    await using test = await openTestHost();
+    await using test = await openTestEngineServer();
     await using caisson = await test.open();
     const refused = caisson.createSandbox({ engine: "container", limits, inputFolder: "/etc" });
     await expect(refused).rejects.toMatchObject({ code: "unsupported" });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AppError } from "../../packages/server/src/core/errors.ts";
 import { engines, ordinary } from "../harness.ts";
-import { openTestHost } from "./engine-host.ts";
+import { openTestEngineServer } from "./engine-server.ts";
 import { caisson, Up, upTimeoutMs } from "./up.ts";
 
 interface ApiResponse {
@@ -198,7 +198,7 @@ describe("an engine that is asked for a folder", { timeout: upTimeoutMs }, () =>
     };
     const folders = { input: [{ id: "data", path: join(outside, "above/data") }], output: [], check };
     try {
-      await using host = await openTestHost(undefined, folders);
+      await using host = await openTestEngineServer(undefined, folders);
       await using owner = await host.open();
       const refused = await owner.createSandbox({ engine: "container", folder: "data" }).then(
         () => undefined,

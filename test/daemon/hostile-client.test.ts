@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineSocketLimits } from "../../packages/server/src/engines/limits.ts";
 import { argumentChecks } from "../../packages/server/src/engines/protocol.ts";
 import { engines, soak } from "../harness.ts";
-import { openTestHost, type TestHost } from "./engine-host.ts";
+import { openTestEngineServer, type TestEngineServer } from "./engine-server.ts";
 
 const verbs = Object.keys(argumentChecks);
 const limits = { memoryBytes: 64 * 1024 ** 2, cpus: 1, cpuShares: 1024, processes: 8, storageBytes: 16 * 1024 ** 2 };
@@ -99,9 +99,9 @@ const garbage: unknown[] = [
 const takesNothing = ["kept", "searchPath", "probe", "checkHost"];
 
 describe("a hostile daemon", () => {
-  let test: TestHost;
+  let test: TestEngineServer;
   beforeAll(async () => {
-    test = await openTestHost();
+    test = await openTestEngineServer();
   });
   afterAll(async () => {
     await test[Symbol.asyncDispose]();

@@ -3,7 +3,7 @@ import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, sym
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engines, ordinary } from "../harness.ts";
-import { openTestHost } from "./engine-host.ts";
+import { openTestEngineServer } from "./engine-server.ts";
 import { caisson, Up, upTimeoutMs } from "./up.ts";
 
 const stranger = 54_321;
@@ -190,7 +190,7 @@ describe("an engine that is asked to copy into a folder", { timeout: upTimeoutMs
     };
     const output = [{ id: "results", path: join(outside, "above/results") }];
     try {
-      await using host = await openTestHost(undefined, { input: [], output, check });
+      await using host = await openTestEngineServer(undefined, { input: [], output, check });
       await using owner = await host.open();
       await using sandbox = await owner.createSandbox({ engine: "container", outputFolder: "results" });
       await sandbox.exec({ command: "echo x > output/x" });

@@ -8,7 +8,7 @@ import { openCaisson } from "../../packages/server/src/app.ts";
 import { engines, ordinary, root } from "../harness.ts";
 import { processesOf } from "../leaks.ts";
 import { runOnHost } from "../security/host-run.ts";
-import { openTestHost } from "./engine-host.ts";
+import { openTestEngineServer } from "./engine-server.ts";
 import { Up, upTimeoutMs } from "./up.ts";
 
 const script = readFileSync(join(import.meta.dirname, "attempts.cjs"), "utf8");
@@ -90,7 +90,7 @@ describe.skipIf(ordinary)("what a daemon puts into its part of a sandbox", { tim
     const victim = await mkdtemp("/var/tmp/caisson-victim-");
     await writeFile(join(victim, "precious"), "");
     {
-      await using test = await openTestHost(owner);
+      await using test = await openTestEngineServer(owner);
       await using client = await test.connect();
       const engine = await client.open("container");
       for (let round = 0; round < 5; round++) {

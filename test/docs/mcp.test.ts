@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { expect, it } from "vitest";
-import { serviceLimits } from "../../packages/server/src/supervision/limits.ts";
+import { supervisionLimits } from "../../packages/server/src/supervision/limits.ts";
 import { engines, root } from "../harness.ts";
 import { openTestServer } from "../http/server.ts";
 
@@ -15,7 +15,7 @@ it("[MCP-09] docs/mcp.md has an entry by which a client connects over HTTP", asy
   const block = /```json\n(\{\n {2}"mcpServers"[\s\S]*?)```/.exec(page)?.[1] ?? "";
   await using server = await openTestServer(engines[0] ?? "container");
   const { token } = await server.keyring.issue({ name: "reader", namespace: "default", role: "agent" });
-  const usual = `http://127.0.0.1:${serviceLimits.port.default}`;
+  const usual = `http://127.0.0.1:${supervisionLimits.port.default}`;
   expect(block).toContain(`"${usual}/mcp"`);
   const { caisson } = (JSON.parse(block.replace(usual, server.base).replace("KEY", token)) as Entries).mcpServers;
   const client = new Client({ name: "reader", version: "1" });

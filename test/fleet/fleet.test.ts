@@ -3,7 +3,7 @@ import { toCommand } from "../../packages/server/src/core/command.ts";
 import { AppError } from "../../packages/server/src/core/errors.ts";
 import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import type { Sandbox } from "../../packages/server/src/sandboxes/sandbox.ts";
-import { serviceLimits } from "../../packages/server/src/supervision/limits.ts";
+import { supervisionLimits } from "../../packages/server/src/supervision/limits.ts";
 import { engines } from "../harness.ts";
 import { callerOf, type FleetHome, makeHome, openFleet, type TestFleet, until } from "./fixture.ts";
 
@@ -173,7 +173,7 @@ describe.each(engines)("a fleet (%s)", (engine) => {
       }
       const running = first.fleet.run(alice, id, reading, {}, (sandbox) => sandbox.run({ input: typed() }));
       await began.promise;
-      const drained = first.fleet.drain(serviceLimits.drainMs);
+      const drained = first.fleet.drain(supervisionLimits.drainMs);
       const refused = { code: "unavailable", retryAfterMs: expect.any(Number) };
       await expect(first.fleet.create(alice, {})).rejects.toMatchObject(refused);
       await expect(first.fleet.use(alice, id, async () => 1)).rejects.toMatchObject(refused);

@@ -4,7 +4,7 @@ import type { CatalogueEntry } from "../../packages/server/src/core/image-spec.t
 import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
 import { catalogueFolder, readCatalogue } from "../../packages/server/src/images/read-catalogue.ts";
 import { findPackages } from "../../packages/server/src/package-install/find-packages.ts";
-import { hostFiles } from "../../packages/server/src/package-install/host-files.ts";
+import { hostFiles } from "../../packages/server/src/package-install/machine-files.ts";
 import { openDeployment } from "../fleet/deployment.ts";
 import { type FleetHome, makeHome, settings } from "../fleet/fixture.ts";
 import { engines, ordinary, root, soak } from "../harness.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
 import { catalogueFolder, readCatalogue } from "../../packages/server/src/images/read-catalogue.ts";
 import { findPackages } from "../../packages/server/src/package-install/find-packages.ts";
-import { hostFiles } from "../../packages/server/src/package-install/host-files.ts";
+import { hostFiles } from "../../packages/server/src/package-install/machine-files.ts";
 import { engines, ordinary, root, soak } from "../harness.ts";
 import { openBrowsing, site } from "./browsing.ts";
 

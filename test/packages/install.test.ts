@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
 import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
 import { builtIn } from "../../packages/server/src/package-install/built-in.ts";
-import { hostFiles } from "../../packages/server/src/package-install/host-files.ts";
+import { hostFiles } from "../../packages/server/src/package-install/machine-files.ts";
 import { readRegistries } from "../../packages/server/src/package-install/read-registries.ts";
 import { certificate } from "../egress/certificate.ts";
 import { dnsHost, type TestDns, type WebHost, webHost } from "../egress/hosts.ts";

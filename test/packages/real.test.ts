@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
-import { hostFiles } from "../../packages/server/src/package-install/host-files.ts";
+import { hostFiles } from "../../packages/server/src/package-install/machine-files.ts";
 import { readRegistries } from "../../packages/server/src/package-install/read-registries.ts";
 import { ordinary, soak } from "../harness.ts";
 import type { Api } from "../http/api.ts";

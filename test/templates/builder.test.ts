@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
 import { builtIn } from "../../packages/server/src/package-install/built-in.ts";
-import { hostFiles } from "../../packages/server/src/package-install/host-files.ts";
+import { hostFiles } from "../../packages/server/src/package-install/machine-files.ts";
 import { readRegistries } from "../../packages/server/src/package-install/read-registries.ts";
 import { certificate } from "../egress/certificate.ts";
 import { dnsHost, webHost } from "../egress/hosts.ts";

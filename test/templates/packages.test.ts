@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { checkAllowRule } from "../../packages/server/src/egress/check-rule.ts";
-import { hostFiles } from "../../packages/server/src/package-install/host-files.ts";
+import { hostFiles } from "../../packages/server/src/package-install/machine-files.ts";
 import { readRegistries } from "../../packages/server/src/package-install/read-registries.ts";
 import { until } from "../fleet/fixture.ts";
 import { engines, ordinary } from "../harness.ts";

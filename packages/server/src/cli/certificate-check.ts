@@ -4,7 +4,7 @@ import type { Check } from "../core/diagnosis.ts";
 import { messageOf } from "../core/errors.ts";
 import { readCertificate } from "../supervision/certificate-files.ts";
 import type { CertificateStatus } from "../supervision/certificate-watch.ts";
-import { serviceLimits } from "../supervision/limits.ts";
+import { supervisionLimits } from "../supervision/limits.ts";
 
 const name = "TLS certificate";
 const hint = "renew it; the daemon uses new files within seconds, without a restart";
@@ -23,7 +23,7 @@ export function certificateCheck({ expiresAt, problem }: CertificateStatus, nowM
       hint: "correct the files",
     };
   if (leftMs <= 0) return { name, state: "failed", detail, hint };
-  return leftMs < serviceLimits.certificateWarningMs
+  return leftMs < supervisionLimits.certificateWarningMs
     ? { name, state: "warning", detail, hint }
     : { name, state: "ok", detail };
 }

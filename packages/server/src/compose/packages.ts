@@ -3,7 +3,7 @@ import type { Variables } from "../config/env.ts";
 import { checkAllowRule } from "../egress/check-rule.ts";
 import { readRules } from "../egress/open-policies.ts";
 import { type FindParts, type FoundPackages, findPackages } from "../package-install/find-packages.ts";
-import { hostFiles } from "../package-install/host-files.ts";
+import { hostFiles } from "../package-install/machine-files.ts";
 import { checkFolder } from "../supervision/folders.ts";
 
 /** Reads what this machine and the operator say about packages. */

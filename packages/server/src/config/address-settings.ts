@@ -1,11 +1,11 @@
 import { portLimits } from "../http/limits.ts";
-import { serviceLimits } from "../supervision/limits.ts";
+import { supervisionLimits } from "../supervision/limits.ts";
 
 /** Settings of the addresses that the daemon listens on, and of the names that clients use for it. */
 export const addressSettings = {
   port: {
     type: "number",
-    range: serviceLimits.port,
+    range: supervisionLimits.port,
     whole: true,
     env: "CAISSON_PORT",
     help: "port that the daemon listens on",

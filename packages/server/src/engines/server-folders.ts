@@ -2,7 +2,7 @@ import { AppError } from "../core/errors.ts";
 import type { FolderRole, NamedFolder } from "../core/folder.ts";
 
 /** Folders that a daemon may name by id, and a check that one may be used now. */
-export interface HostFolders {
+export interface ServerFolders {
   input: readonly NamedFolder[];
   output: readonly NamedFolder[];
   check: (folder: NamedFolder, role: FolderRole) => Promise<void>;
@@ -10,7 +10,7 @@ export interface HostFolders {
 
 /** Acts with the path of a folder that is known by its id. The daemon hears of the id alone (S22). */
 export async function withFolder<T>(
-  folders: HostFolders,
+  folders: ServerFolders,
   role: FolderRole,
   id: string,
   act: (path: string) => Promise<T>,

@@ -16,8 +16,8 @@ import {
   type VerbArguments,
   type VerbResult,
 } from "./protocol.ts";
-import { type HostFolders, withFolder } from "./server-folders.ts";
-import { HostWatches } from "./server-watches.ts";
+import { type ServerFolders, withFolder } from "./server-folders.ts";
+import { ServerWatches } from "./server-watches.ts";
 
 const number = within({ default: 1, min: 1, max: Number.MAX_SAFE_INTEGER });
 const request = shape<{ n: number; verb: string; args: unknown }>({
@@ -34,21 +34,21 @@ const owning: ReadonlySet<string> = new Set<Verb>(["create", "createFrom", "atta
  * One daemon, from its connection to its end. Everything it says is checked against the list of verbs; what it created
  * and kept is left to the next daemon when it ends, however it ends, and everything else of it is destroyed (S22).
  */
-export class HostSession {
+export class ServerSession {
   readonly ended: Promise<void>;
   readonly #socket: Socket;
   readonly #engines: EngineSource;
-  readonly #folders: HostFolders;
+  readonly #folders: ServerFolders;
   readonly #onError: (error: unknown) => void;
   readonly #reader = new LineReader(engineSocketLimits.requestBytes);
-  readonly #watches = new HostWatches();
+  readonly #watches = new ServerWatches();
   readonly #underWay = new Set<Promise<void>>();
   readonly #asked = new Map<number, () => void>();
   #lastAsked = 0;
   #waits = false;
   #closed = false;
 
-  constructor(socket: Socket, engines: EngineSource, folders: HostFolders, onError: (error: unknown) => void) {
+  constructor(socket: Socket, engines: EngineSource, folders: ServerFolders, onError: (error: unknown) => void) {
     this.#socket = socket;
     this.#engines = engines;
     this.#folders = folders;

@@ -11,7 +11,7 @@ interface Open {
 }
 
 /** The watches of one daemon. Each is read only when its reader asks, so that one which nobody reads costs no memory. */
-export class HostWatches {
+export class ServerWatches {
   readonly #open = new Map<number, Open>();
   #last = 0;
 

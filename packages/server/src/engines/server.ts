@@ -7,10 +7,10 @@ import { AppError, errnoOf } from "../core/errors.ts";
 import { engineSocketLimits } from "./limits.ts";
 import { give, makeFolder } from "./make-folder.ts";
 import { describeError, type FromEngine } from "./protocol.ts";
-import type { HostFolders } from "./server-folders.ts";
-import { HostSession } from "./server-session.ts";
+import type { ServerFolders } from "./server-folders.ts";
+import { ServerSession } from "./server-session.ts";
 
-export interface EngineHostOptions {
+export interface EngineServerOptions {
   /** The socket. Its folder says who may speak: Node cannot ask who is at the other end. */
   path: string;
   /** The daemon's group, beside root's; none where both are the same user. */
@@ -18,35 +18,35 @@ export interface EngineHostOptions {
   /** Engines of one daemon; they close with its connection. */
   openEngines: () => EngineSource;
   /** Folders that the daemon may name. */
-  folders: HostFolders;
+  folders: ServerFolders;
   onError: (error: unknown) => void;
 }
 
 /** The engine's process: serves one daemon at a time (SBX-19). */
-export class EngineHost implements AsyncDisposable {
-  readonly #options: EngineHostOptions;
+export class EngineServer implements AsyncDisposable {
+  readonly #options: EngineServerOptions;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #serving: Promise<void> | undefined;
   #served: Socket | undefined;
   #next: Socket | undefined;
 
-  private constructor(options: EngineHostOptions) {
+  private constructor(options: EngineServerOptions) {
     this.#options = options;
     this.#server = createServer((socket) => this.#accept(socket));
   }
 
-  static async listen(options: EngineHostOptions): Promise<EngineHost> {
+  static async listen(options: EngineServerOptions): Promise<EngineServer> {
     const { path, group } = options;
     await makeFolder(dirname(path), group === undefined ? 0o700 : 0o710, group);
     await unlink(path).catch((error: unknown) => {
       if (errnoOf(error) !== "ENOENT") throw error;
     });
-    const host = new EngineHost(options);
-    host.#server.listen(path);
-    await once(host.#server, "listening");
+    const server = new EngineServer(options);
+    server.#server.listen(path);
+    await once(server.#server, "listening");
     await give(path, 0o660, group);
-    return host;
+    return server;
   }
 
   /** A daemon that was killed is followed by the next before this process hears of its end: one may wait for that. */
@@ -78,7 +78,7 @@ export class EngineHost implements AsyncDisposable {
         if (socket.destroyed) continue;
         this.#served = socket;
         const { openEngines, folders, onError } = this.#options;
-        await new HostSession(socket, openEngines(), folders, onError).ended;
+        await new ServerSession(socket, openEngines(), folders, onError).ended;
       }
     } finally {
       this.#served = undefined;

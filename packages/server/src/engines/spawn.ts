@@ -21,7 +21,7 @@ export function startProcess(program: string, args: readonly string[]): StartedP
 }
 
 /** Starts a program that is a service: with pipes, and in a session of its own, so that a terminal's Ctrl-C is not for it. */
-export function startService(
+export function startSupervised(
   program: string,
   args: readonly string[],
   variables: Readonly<Record<string, string>> = {},

@@ -6,17 +6,17 @@ import { buildLimits } from "../images/limits.ts";
 import { readAptConf } from "./apt-conf.ts";
 import { type AptEntry, readListFile, readSourcesFile } from "./apt-lists.ts";
 import { readBytes } from "./built-in.ts";
-import type { HostFiles } from "./host-files.ts";
+import type { MachineFiles } from "./machine-files.ts";
 import { newerDebian } from "./newer-debian.ts";
 import { Sources } from "./place-source.ts";
 
-export interface AptHost extends Pick<HostFiles, "checkHost"> {
+export interface AptHost extends Pick<MachineFiles, "checkHost"> {
   bytes(path: string): Promise<Buffer | undefined>;
   /** Names in a folder; none where there is no such folder. */
   names(folder: string): Promise<string[]>;
 }
 
-export function aptHost({ checkHost }: Pick<HostFiles, "checkHost">): AptHost {
+export function aptHost({ checkHost }: Pick<MachineFiles, "checkHost">): AptHost {
   return {
     checkHost,
     bytes: (path) => readBytes(path, buildLimits.aptFileBytes),

@@ -1,8 +1,8 @@
 /** The registries that this machine's own pip and npm know by themselves: read from their files, and written nowhere here (NET-13). */
 import { glob, open } from "node:fs/promises";
 import type { PackageManager } from "../core/package.ts";
-import type { HostFiles } from "./host-files.ts";
 import { packageLimits } from "./limits.ts";
+import type { MachineFiles } from "./machine-files.ts";
 
 /** Where sandboxes have these programs from. */
 const places: Record<PackageManager, readonly string[]> = {
@@ -22,7 +22,7 @@ const patterns: Record<PackageManager, RegExp> = {
   npm: new RegExp(`Definition\\('registry', \\{\\s*default: '${url}'`),
 };
 
-export async function builtIn(manager: PackageManager): ReturnType<HostFiles["builtIn"]> {
+export async function builtIn(manager: PackageManager): ReturnType<MachineFiles["builtIn"]> {
   for await (const path of glob([...places[manager]])) {
     const [, found, files] = patterns[manager].exec((await readStart(path, packageLimits.programBytes)) ?? "") ?? [];
     if (found === undefined) continue;

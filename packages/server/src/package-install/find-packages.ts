@@ -5,7 +5,7 @@ import type { NamedFolder } from "../core/folder.ts";
 import type { PackageFolder, PackageHosts, PackageManager, Registries, Registry } from "../core/package.ts";
 import { packageManagers } from "../core/package.ts";
 import { aptHost, readAptSources } from "./apt-sources.ts";
-import type { HostFiles } from "./host-files.ts";
+import type { MachineFiles } from "./machine-files.ts";
 import { readRegistries } from "./read-registries.ts";
 
 export interface FoundPackages {
@@ -19,7 +19,7 @@ export interface FoundPackages {
 }
 
 export interface FindParts {
-  host: HostFiles;
+  host: MachineFiles;
   /** That files come from beside the registries. */
   hosts: readonly RuleDraft[];
   /** Sources of images, in place of this machine's own. */

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { AppError } from "../core/errors.ts";
 import type { Registry } from "../core/package.ts";
 import { placeCertificates } from "./certificates.ts";
-import type { HostFiles } from "./host-files.ts";
 import { readIni } from "./ini.ts";
+import type { MachineFiles } from "./machine-files.ts";
 import { Sources } from "./place-source.ts";
 
 /** Settings that are passed on as they are. */
@@ -12,7 +12,7 @@ const plain = ["strict-ssl", "ignore-scripts", "fetch-timeout", "fetch-retries",
 const secret = /(^|:)[_-]?(auth|authtoken|password|username|certfile|keyfile|cert|key)$/i;
 
 /** Where npm gets packages from on this machine: the later of its files wins, and a variable over all of them. */
-export async function npmRegistry(host: HostFiles): Promise<Registry> {
+export async function npmRegistry(host: MachineFiles): Promise<Registry> {
   const settings = await readSettings(host);
   const sources = new Sources("npm", host);
   const variables: Record<string, string> = {
@@ -54,7 +54,7 @@ function checkSecrets(settings: ReadonlyMap<string, string>, { hosts }: Sources)
   }
 }
 
-async function readSettings({ text, variables, home }: HostFiles): Promise<Map<string, string>> {
+async function readSettings({ text, variables, home }: MachineFiles): Promise<Map<string, string>> {
   const given = Object.entries(variables).flatMap(([name, value]) =>
     /^npm_config_/i.test(name) && value ? [[name.slice("npm_config_".length), value] as const] : [],
   );
@@ -74,6 +74,6 @@ function keyOf(name: string): string {
 }
 
 /** `${NAME}`, as npm reads its files. */
-function expand(value: string, variables: HostFiles["variables"]): string {
+function expand(value: string, variables: MachineFiles["variables"]): string {
   return value.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (text, name: string) => variables[name] ?? text);
 }

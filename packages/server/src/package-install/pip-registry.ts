@@ -2,15 +2,15 @@ import { join } from "node:path";
 import { AppError } from "../core/errors.ts";
 import type { Registry } from "../core/package.ts";
 import { placeCertificates } from "./certificates.ts";
-import type { HostFiles } from "./host-files.ts";
 import { readIni } from "./ini.ts";
+import type { MachineFiles } from "./machine-files.ts";
 import { Sources } from "./place-source.ts";
 
 /** Settings that are passed on as they are. */
 const plain = ["no-index", "only-binary", "no-binary", "prefer-binary", "require-hashes", "pre", "timeout", "retries"];
 
 /** Where pip gets packages from on this machine: the later of its files wins, and a variable over all of them. */
-export async function pipRegistry(host: HostFiles): Promise<Registry> {
+export async function pipRegistry(host: MachineFiles): Promise<Registry> {
   const settings = await readSettings(host);
   if (settings.has("client-cert"))
     throw new AppError("unsupported", "pip on this machine uses a client key, which sandboxes do not get");
@@ -53,7 +53,7 @@ function variableOf(name: string): string {
 }
 
 /** `[install]` wins over `[global]` in one file as in all of them. */
-async function readSettings({ text, variables, home }: HostFiles): Promise<Map<string, string>> {
+async function readSettings({ text, variables, home }: MachineFiles): Promise<Map<string, string>> {
   const own = variables.PIP_CONFIG_FILE;
   const config = variables.XDG_CONFIG_HOME || join(home, ".config");
   const usual = ["/etc/xdg/pip/pip.conf", "/etc/pip.conf", join(home, ".pip/pip.conf"), join(config, "pip/pip.conf")];

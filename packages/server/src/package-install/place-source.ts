@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import { AppError } from "../core/errors.ts";
 import type { PackageFolder } from "../core/package.ts";
-import type { HostFiles } from "./host-files.ts";
 import { packageLimits } from "./limits.ts";
+import type { MachineFiles } from "./machine-files.ts";
 
 const inside = "/opt/caisson/packages";
 
@@ -14,9 +14,9 @@ export class Sources {
   readonly hosts: RuleDraft[] = [];
   readonly folders: PackageFolder[] = [];
   readonly #manager: string;
-  readonly #check: HostFiles["checkHost"];
+  readonly #check: MachineFiles["checkHost"];
 
-  constructor(manager: string, { checkHost }: Pick<HostFiles, "checkHost">) {
+  constructor(manager: string, { checkHost }: Pick<MachineFiles, "checkHost">) {
     this.#manager = manager;
     this.#check = checkHost;
   }

@@ -1,14 +1,14 @@
 import { AppError } from "../core/errors.ts";
 import type { PackageManager, Registries, Registry } from "../core/package.ts";
-import type { HostFiles } from "./host-files.ts";
+import type { MachineFiles } from "./machine-files.ts";
 import { npmRegistry } from "./npm-registry.ts";
 import { pipRegistry } from "./pip-registry.ts";
 
-export async function readRegistries(host: HostFiles): Promise<Registries> {
+export async function readRegistries(host: MachineFiles): Promise<Registries> {
   return { pip: await usable(host, pipRegistry), npm: await usable(host, npmRegistry) };
 }
 
-async function usable(host: HostFiles, read: (host: HostFiles) => Promise<Registry>): Promise<Registry> {
+async function usable(host: MachineFiles, read: (host: MachineFiles) => Promise<Registry>): Promise<Registry> {
   try {
     return await read(host);
   } catch (error) {

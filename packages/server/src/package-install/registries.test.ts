@@ -6,11 +6,11 @@ import { describe, expect, it } from "vitest";
 import { AppError } from "../core/errors.ts";
 import { builtIn } from "./built-in.ts";
 import { findPackages } from "./find-packages.ts";
-import { type HostFiles, hostFiles } from "./host-files.ts";
 import { packageLimits } from "./limits.ts";
+import { hostFiles, type MachineFiles } from "./machine-files.ts";
 import { readRegistries } from "./read-registries.ts";
 
-const machine = (files: Record<string, string>, variables: HostFiles["variables"] = {}): HostFiles => ({
+const machine = (files: Record<string, string>, variables: MachineFiles["variables"] = {}): MachineFiles => ({
   text: async (path) => files[path],
   certificates: async (path) => (path === "/opt/own.pem" ? "PEM" : undefined),
   builtIn: async (manager) => ({ url: `https://${manager}.example/simple`, files: "files.example" }),
@@ -22,9 +22,9 @@ const machine = (files: Record<string, string>, variables: HostFiles["variables"
   home: "/home/op",
 });
 const read = (...given: Parameters<typeof machine>) => readRegistries(machine(...given));
-const pip = async (text: string, variables?: HostFiles["variables"]) =>
+const pip = async (text: string, variables?: MachineFiles["variables"]) =>
   (await read({ "/etc/pip.conf": text }, variables)).pip;
-const npm = async (text: string, variables?: HostFiles["variables"]) =>
+const npm = async (text: string, variables?: MachineFiles["variables"]) =>
   (await read({ "/home/op/.npmrc": text }, variables)).npm;
 
 describe("hosts that packages come from", () => {

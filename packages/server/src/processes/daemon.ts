@@ -28,7 +28,7 @@ import { storePath } from "../store/store-path.ts";
 import { daemonDescriptors } from "../supervision/daemon-sockets.ts";
 import { IdleMemory, loopBusy } from "../supervision/idle-memory.ts";
 import { layoutOf } from "../supervision/layout.ts";
-import { serviceLimits } from "../supervision/limits.ts";
+import { supervisionLimits } from "../supervision/limits.ts";
 import { logError, type Serving, serve } from "../supervision/serve.ts";
 import type { VaultOptions } from "../vault/open-vault.ts";
 
@@ -150,7 +150,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
 async function drain({ app }: HttpApp, { fleet, approvals }: Service): Promise<void> {
   app.server.close();
   await approvals[Symbol.asyncDispose]();
-  await fleet.drain(serviceLimits.drainMs);
+  await fleet.drain(supervisionLimits.drainMs);
 }
 
 interface Listening {

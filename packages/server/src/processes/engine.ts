@@ -3,7 +3,7 @@ import type { EngineName } from "../core/engine.ts";
 import type { FolderRole, NamedFolder } from "../core/folder.ts";
 import type { PackageFolder } from "../core/package.ts";
 import { LocalEngines } from "../engines/local-engines.ts";
-import { EngineHost } from "../engines/server.ts";
+import { EngineServer } from "../engines/server.ts";
 import { checkFolder } from "../supervision/folders.ts";
 import { layoutOf } from "../supervision/layout.ts";
 import { logError, serve } from "../supervision/serve.ts";
@@ -26,7 +26,7 @@ await serve<EngineConfiguration>(async ({ home, folders, owner, ...options }) =>
       logError(error); // the daemon is not told where it lies
       throw error;
     });
-  const host = await EngineHost.listen({
+  const server = await EngineServer.listen({
     path: layoutOf(home).engineSocket,
     openEngines: () =>
       new LocalEngines({ home, ...options, onError: logError, ...(owner === undefined ? {} : { owner }) }),
@@ -34,5 +34,5 @@ await serve<EngineConfiguration>(async ({ home, folders, owner, ...options }) =>
     onError: logError,
     ...(owner === undefined ? {} : { group: owner.gid }),
   });
-  return { ready: {}, close: () => host[Symbol.asyncDispose]() };
+  return { ready: {}, close: () => server[Symbol.asyncDispose]() };
 });

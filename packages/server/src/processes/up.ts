@@ -19,7 +19,7 @@ import { engineLimits } from "../engines/limits.ts";
 import { HelperClient } from "../engines/oci/helper-client.ts";
 import { makeEngineFolders } from "../engines/oci/sandbox-folder.ts";
 import { findProgram } from "../engines/runtime.ts";
-import { runProcess, startService } from "../engines/spawn.ts";
+import { runProcess, startSupervised } from "../engines/spawn.ts";
 import { readPolicy } from "../host-access/decide.ts";
 import { catalogueFolder, readCatalogue } from "../images/read-catalogue.ts";
 import { readPullPlace } from "../registries/pull-places.ts";
@@ -33,8 +33,8 @@ import { checkFolder } from "../supervision/folders.ts";
 import { type HostAccount, hostAccount } from "../supervision/host-account.ts";
 import { checkSocketRoom, type Layout, layoutOf, viewOfHome } from "../supervision/layout.ts";
 import { checkOpenFolder } from "../supervision/open-folders.ts";
-import { Service } from "../supervision/service.ts";
 import { type ServiceUser, serviceUser } from "../supervision/service-user.ts";
+import { SupervisedProcess } from "../supervision/supervised-process.ts";
 import { Supervisor } from "../supervision/supervisor.ts";
 import { readToolSets } from "../tools/tool-sets.ts";
 import { secretLimits } from "../vault/limits.ts";
@@ -137,7 +137,7 @@ export async function openUp({ configuration, secrets, variables, version, code,
   if (isRoot) await removeOldCopies(layout.app, layout.sandboxes, parts);
 
   let ready: DaemonReady | undefined;
-  let hand: HostService | undefined;
+  let hand: HostProcess | undefined;
   opened.defer(async () => hand?.service.stop());
   const supervisor = new Supervisor<DaemonReady>({
     startEngine: () => startEngine(layout, parts, { configuration, packageFolders: found.folders }, user, log),
@@ -208,7 +208,7 @@ export function startAgain(args: readonly string[], variables: Readonly<Record<s
     /^(CAISSON_|PIP_|npm_config_|HOME$|XDG_CONFIG_HOME$)/i.test(name),
   );
   const given = own.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
-  return startService(process.execPath, args, Object.fromEntries(given));
+  return startSupervised(process.execPath, args, Object.fromEntries(given));
 }
 
 async function vaultOptions(
@@ -274,7 +274,7 @@ function startEngine(
   { configuration, packageFolders }: { configuration: Configuration } & Pick<EngineConfiguration, "packageFolders">,
   user: ServiceUser | undefined,
   log: UpOptions["log"],
-): Service<unknown> {
+): SupervisedProcess<unknown> {
   const told: EngineConfiguration = {
     home: layout.home,
     bin,
@@ -283,8 +283,8 @@ function startEngine(
     packageFolders,
     ...(user === undefined ? {} : { owner: { uid: user.uid, gid: user.gid } }),
   };
-  const process = startService(node, [smallHeap, join(code, "engine.mjs")]);
-  return new Service({ name: "engine", process, configuration: told, parseReady: (value) => value, log });
+  const process = startSupervised(node, [smallHeap, join(code, "engine.mjs")]);
+  return new SupervisedProcess({ name: "engine", process, configuration: told, parseReady: (value) => value, log });
 }
 
 function startDaemon(
@@ -294,24 +294,24 @@ function startDaemon(
   user: ServiceUser | undefined,
   log: UpOptions["log"],
   { api, local, ports, host }: Omit<DaemonSockets, keyof Disposable> & { host: Duplex | undefined },
-): Service<DaemonReady> {
+): SupervisedProcess<DaemonReady> {
   const descriptors = [api, local, ports ?? "ignore", host ?? "ignore"] as const; // in the order of daemonDescriptors
   if (user === undefined) {
-    const process = startService(node, [...daemonFlags, join(code, "daemon.mjs")], {}, descriptors);
+    const process = startSupervised(node, [...daemonFlags, join(code, "daemon.mjs")], {}, descriptors);
     host?.destroy(); // the daemon's alone from now on: its end must be heard
-    return new Service({ name: "daemon", process, configuration, parseReady, log });
+    return new SupervisedProcess({ name: "daemon", process, configuration, parseReady, log });
   }
   const seen = seenFrom(layout);
   const ids = [String(user.uid), String(user.gid)];
   const words = ["become", ...ids, layout.home, seen(node), ...daemonFlags, seen(join(code, "daemon.mjs"))];
-  const process = startService(join(bin, "caisson-helper"), words, {}, descriptors);
+  const process = startSupervised(join(bin, "caisson-helper"), words, {}, descriptors);
   host?.destroy();
   const told = { ...configuration, home: viewOfHome };
-  return new Service({ name: "daemon", process, configuration: told, parseReady, log });
+  return new SupervisedProcess({ name: "daemon", process, configuration: told, parseReady, log });
 }
 
-interface HostService {
-  service: Service<unknown>;
+interface HostProcess {
+  service: SupervisedProcess<unknown>;
   /** The daemon's end of the way between the two. */
   socket: Duplex;
 }
@@ -323,15 +323,15 @@ function startHost(
   configuration: HostConfiguration,
   { uid, gid, groups, isDaemons }: HostAccount,
   log: UpOptions["log"],
-): HostService {
+): HostProcess {
   const isRoot = geteuid?.() === 0;
   const seen = seenFrom(layout);
   const ids = [String(uid), String(gid), groups.join(","), isDaemons ? "apart" : "among"];
   const words = ["become-host", ...ids, layout.home, seen(node), smallHeap, seen(join(code, "host.mjs"))];
   const process = isRoot
-    ? startService(join(bin, "caisson-helper"), words, {}, ["pipe"])
-    : startService(node, [smallHeap, join(code, "host.mjs")], {}, ["pipe"]);
-  const service = new Service({ name: "host", process, configuration, parseReady: (value) => value, log });
+    ? startSupervised(join(bin, "caisson-helper"), words, {}, ["pipe"])
+    : startSupervised(node, [smallHeap, join(code, "host.mjs")], {}, ["pipe"]);
+  const service = new SupervisedProcess({ name: "host", process, configuration, parseReady: (value) => value, log });
   return { service, socket: process.stdio[hostSocket] as Duplex };
 }
 

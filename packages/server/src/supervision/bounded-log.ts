@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
-import { serviceLimits } from "./limits.ts";
+import { supervisionLimits } from "./limits.ts";
 
 /** A log file of a bounded size; what it held before is in `.1`. Written at once: it is to tell of a crash. */
 export class BoundedLog implements Disposable {
@@ -15,7 +15,7 @@ export class BoundedLog implements Disposable {
 
   write(text: string): void {
     try {
-      if (this.#size > serviceLimits.logBytes) this.#turn();
+      if (this.#size > supervisionLimits.logBytes) this.#turn();
       this.#size += writeSync(this.#fd, text);
     } catch {
       // A full disk must not end what it logs.

@@ -4,7 +4,7 @@ import { open, stat } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import type { CertificatePem } from "../core/certificate.ts";
 import { AppError, errnoOf, messageOf } from "../core/errors.ts";
-import { serviceLimits } from "./limits.ts";
+import { supervisionLimits } from "./limits.ts";
 
 export interface CertificatePaths {
   certFile: string;
@@ -60,8 +60,8 @@ async function readText(setting: string, path: string): Promise<string> {
     await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK); // a FIFO must not block the start
     const info = await file.stat();
     if (!info.isFile()) throw new AppError("invalid", `${setting}: ${path} is not a regular file`);
-    if (info.size > serviceLimits.pemBytes)
-      throw new AppError("too_large", `${setting}: ${path} is larger than ${serviceLimits.pemBytes} bytes`);
+    if (info.size > supervisionLimits.pemBytes)
+      throw new AppError("too_large", `${setting}: ${path} is larger than ${supervisionLimits.pemBytes} bytes`);
     return await file.readFile("utf8");
   } catch (error) {
     if (error instanceof AppError) throw error;

@@ -7,7 +7,7 @@ import {
   type LoadedCertificate,
   readCertificate,
 } from "./certificate-files.ts";
-import { serviceLimits } from "./limits.ts";
+import { supervisionLimits } from "./limits.ts";
 
 export interface CertificateStatus {
   expiresAt: string;
@@ -60,7 +60,7 @@ export class CertificateWatch implements Disposable {
 
   async #poll(onChange: OnChange): Promise<void> {
     const { signal } = this.#stopping;
-    const { everyMs = serviceLimits.certificateEveryMs } = this.#parts;
+    const { everyMs = supervisionLimits.certificateEveryMs } = this.#parts;
     for await (const _ of setInterval(everyMs, undefined, { signal, ref: false })) {
       const state = await certificateState(this.#parts.paths);
       if (state === this.#state) continue;

@@ -3,7 +3,7 @@ import { chmod, unlink } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { AppError, errnoOf } from "../core/errors.ts";
 import { LineReader } from "../core/line-reader.ts";
-import { serviceLimits } from "./limits.ts";
+import { supervisionLimits } from "./limits.ts";
 
 export type Question = "status" | "down";
 
@@ -46,7 +46,7 @@ export async function askControl<T>(path: string, question: Question): Promise<T
 }
 
 function readLine(socket: Socket): Promise<string> {
-  const reader = new LineReader(serviceLimits.messageBytes);
+  const reader = new LineReader(supervisionLimits.messageBytes);
   return new Promise((resolve, reject) => {
     socket.on("data", (chunk) => {
       try {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { AppError } from "../core/errors.ts";
-import { serviceLimits } from "./limits.ts";
+import { supervisionLimits } from "./limits.ts";
 
 /** Where things lie in a data folder. */
 export interface Layout {
@@ -40,7 +40,7 @@ export const viewOfHome = "/run/caisson/home";
 
 /** The kernel takes 107 bytes as the name of a socket. */
 export function checkSocketRoom({ engineSocket, home }: Layout): void {
-  if (Buffer.byteLength(engineSocket) <= serviceLimits.socketPathBytes) return;
+  if (Buffer.byteLength(engineSocket) <= supervisionLimits.socketPathBytes) return;
   throw new AppError("invalid", `the path of the data folder ${home} is too long for its sockets`, {
     hint: "set CAISSON_HOME to a shorter path",
   });

@@ -4,7 +4,7 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 
 /** The daemon's process, the engine's, and who keeps both alive. */
-export const serviceLimits = {
+export const supervisionLimits = {
   port: { default: 7420, min: 1, max: 65_535 },
   socketPathBytes: 107,
   /** Maximum size of one message from a process to its supervisor. */

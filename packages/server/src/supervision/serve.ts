@@ -1,6 +1,6 @@
 import { AppError } from "../core/errors.ts";
 import { LineReader } from "../core/line-reader.ts";
-import { serviceLimits } from "./limits.ts";
+import { supervisionLimits } from "./limits.ts";
 
 export interface Serving {
   /** What the supervisor is told. */
@@ -37,7 +37,7 @@ export async function serve<C>(start: (configuration: C) => Promise<Serving>): P
   rest((line) => serving.take?.(JSON.parse(line)));
   const lost = await Promise.race([leave, serving.lost ?? new Promise<never>(() => undefined)]);
   if (lost instanceof Error) logError(lost);
-  setTimeout(() => process.exit(1), serviceLimits.drainTimeoutMs).unref();
+  setTimeout(() => process.exit(1), supervisionLimits.drainTimeoutMs).unref();
   await serving.close();
   process.exit(lost instanceof Error ? 1 : 0);
 }
@@ -68,7 +68,7 @@ function readInput(): Input {
   let isStarted = false;
   let take = (line: string): void => void waiting.push(line);
   const ended = Promise.withResolvers<void>();
-  const reader = new LineReader(serviceLimits.configurationBytes);
+  const reader = new LineReader(supervisionLimits.configurationBytes);
   process.stdin.on("data", (chunk: Buffer) => {
     reader.push(chunk);
     try {

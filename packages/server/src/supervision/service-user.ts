@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { AppError } from "../core/errors.ts";
-import { serviceLimits } from "./limits.ts";
+import { supervisionLimits } from "./limits.ts";
 
 export interface ServiceUser {
   uid: number;
@@ -21,7 +21,7 @@ export async function serviceUser(
   if (known !== undefined) return known;
   const failure = await addUser([...words, "--shell", "/usr/sbin/nologin", name]);
   const made = failure === undefined ? await findUser() : undefined;
-  const id = serviceLimits.unnamedUid;
+  const id = supervisionLimits.unnamedUid;
   return made ?? { uid: id, gid: id, unnamed: failure ?? `useradd made no user ${name}` };
 }
 

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../core/errors.ts";
-import { serviceLimits } from "./limits.ts";
-import type { Service } from "./service.ts";
+import { supervisionLimits } from "./limits.ts";
+import type { SupervisedProcess } from "./supervised-process.ts";
 
 export interface SupervisorParts<Ready> {
-  startEngine: () => Service<unknown>;
-  startDaemon: () => Service<Ready>;
+  startEngine: () => SupervisedProcess<unknown>;
+  startDaemon: () => SupervisedProcess<Ready>;
   /** Called each time the daemon is ready. */
   onReady: (ready: Ready) => Promise<void>;
   log: (name: string, text: string) => void;
 }
 
-export interface ServiceStatus {
+export interface ProcessStatus {
   pid: number;
   startedAt: string;
 }
@@ -23,8 +23,8 @@ export interface ServiceStatus {
 export class Supervisor<Ready> {
   readonly #parts: SupervisorParts<Ready>;
   readonly #stopping = new AbortController();
-  #engine: Service<unknown> | undefined;
-  #daemon: Service<Ready> | undefined;
+  #engine: SupervisedProcess<unknown> | undefined;
+  #daemon: SupervisedProcess<Ready> | undefined;
   #running: Promise<void> | undefined;
   #restarts = 0;
   #isReady = false;
@@ -64,11 +64,11 @@ export class Supervisor<Ready> {
     return this.#isReady;
   }
 
-  get engine(): ServiceStatus | undefined {
+  get engine(): ProcessStatus | undefined {
     return describe(this.#engine);
   }
 
-  get daemon(): ServiceStatus | undefined {
+  get daemon(): ProcessStatus | undefined {
     return describe(this.#daemon);
   }
 
@@ -86,15 +86,15 @@ export class Supervisor<Ready> {
   async #keepAlive(): Promise<void> {
     const { signal } = this.#stopping;
     const stopped = new Promise<undefined>((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
-    for (let delayMs: number = serviceLimits.restartMs; !signal.aborted; ) {
+    for (let delayMs: number = supervisionLimits.restartMs; !signal.aborted; ) {
       const sinceMs = performance.now();
       const how = await Promise.race([this.#engineEnded(), this.#daemonEnded(), stopped]);
       this.#isReady = false;
       if (how === undefined || signal.aborted) return;
-      if (performance.now() - sinceMs > serviceLimits.steadyMs) delayMs = serviceLimits.restartMs;
+      if (performance.now() - sinceMs > supervisionLimits.steadyMs) delayMs = supervisionLimits.restartMs;
       this.#parts.log("caisson", `${how}; starting again in ${delayMs} ms\n`);
       await sleep(delayMs, undefined, { signal }).catch(() => undefined);
-      delayMs = Math.min(delayMs * 2, serviceLimits.restartMostMs);
+      delayMs = Math.min(delayMs * 2, supervisionLimits.restartMostMs);
       if (signal.aborted) return;
       this.#restarts++;
       await this.#startAgain().catch((error: unknown) => {
@@ -124,11 +124,13 @@ export class Supervisor<Ready> {
   }
 }
 
-async function hasEnded(service: Service<unknown>): Promise<boolean> {
+async function hasEnded(service: SupervisedProcess<unknown>): Promise<boolean> {
   return (await Promise.race([service.ended, Promise.resolve(undefined)])) !== undefined;
 }
 
-function describe(service: Pick<Service<unknown>, "pid" | "startedAt"> | undefined): ServiceStatus | undefined {
+function describe(
+  service: Pick<SupervisedProcess<unknown>, "pid" | "startedAt"> | undefined,
+): ProcessStatus | undefined {
   if (service?.pid === undefined) return undefined;
   return { pid: service.pid, startedAt: service.startedAt.toISOString() };
 }

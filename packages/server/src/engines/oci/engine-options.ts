@@ -30,14 +30,14 @@ export interface OciEngineOptions {
 }
 
 /** What was found on this machine. */
-export interface Host {
+export interface Machine {
   runtimePath: string;
   engineFolder: string;
   privilege: Privilege;
   bootId: string;
 }
 
-export async function findHost(options: OciEngineOptions): Promise<Host> {
+export async function findMachine(options: OciEngineOptions): Promise<Machine> {
   const privilege = await findPrivilege();
   if (privilege.rootless && options.owner !== undefined && options.owner.uid !== geteuid?.()) {
     throw new AppError("unsupported", "only root can create sandboxes for another user");

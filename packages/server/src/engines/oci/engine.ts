@@ -25,7 +25,7 @@ import { noFolder } from "../server-folders.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { copyOutput } from "./copy-output.ts";
 import { WorkspaceDisk } from "./disk.ts";
-import { findHost, type Host, type OciEngineOptions, ownerOf, warn } from "./engine-options.ts";
+import { findMachine, type Machine, type OciEngineOptions, ownerOf, warn } from "./engine-options.ts";
 import { copyVolume, describeLayers, freezeVolume } from "./freeze.ts";
 import { HelperClient } from "./helper-client.ts";
 import { noSandbox } from "./kept.ts";
@@ -65,21 +65,30 @@ class OciEngine implements Engine {
   readonly #checkpoints: Checkpoints;
   readonly #onError: (error: unknown) => void;
 
-  constructor(options: OciEngineOptions, host: Host) {
+  constructor(options: OciEngineOptions, machine: Machine) {
     const { name, image, guestPath, guestArgs } = options;
     this.name = name;
     this.#onError = options.onError ?? warn;
-    this.#helper = new HelperClient(options.helperPath, host.privilege.helperArguments, {
+    this.#helper = new HelperClient(options.helperPath, machine.privilege.helperArguments, {
       onExit: (id, how) => this.#ended(id, how),
       onDeath: (error) => this.#lost(error),
     });
     const onError = this.#onError;
-    const disk = new WorkspaceDisk(host.engineFolder);
-    const owner = ownerOf(options, host.privilege);
+    const disk = new WorkspaceDisk(machine.engineFolder);
+    const owner = ownerOf(options, machine.privilege);
     const given = { name, image, guestPath, guestArgs, owner, onLaunch: options.onLaunch };
-    const layers = new LayerMounts(host.engineFolder, this.#helper, onError);
+    const layers = new LayerMounts(machine.engineFolder, this.#helper, onError);
     const memory = new MemoryRoom(options.availableMemoryBytes);
-    this.#parts = { ...given, ...host, runtime: runtimes[name], helper: this.#helper, disk, memory, layers, onError };
+    this.#parts = {
+      ...given,
+      ...machine,
+      runtime: runtimes[name],
+      helper: this.#helper,
+      disk,
+      memory,
+      layers,
+      onError,
+    };
     this.#checkpoints = new Checkpoints(this.#parts, {
       claim: (hasInput) => this.#claim(hasInput),
       destroy: (id) => this.destroy(id).catch(onError),
@@ -380,7 +389,7 @@ class OciEngine implements Engine {
 }
 
 export async function createOciEngine(options: OciEngineOptions): Promise<Engine> {
-  const engine = new OciEngine(options, await findHost(options));
+  const engine = new OciEngine(options, await findMachine(options));
   try {
     await engine.reap();
   } catch (error) {

@@ -87,7 +87,7 @@ const bundle = {
   hosts: "ssl/host-bundle.crt",
 };
 
-interface HostFolder {
+interface PreparedEtc {
   /** Files that sandboxes see as /etc. */
   etc: string;
   /** Text that their pip prints when it refuses. */
@@ -97,7 +97,7 @@ interface HostFolder {
 }
 
 /** Makes what sandboxes see in place of the host's own files, once for each state of the host's /etc. */
-export async function prepareEtc(images: string): Promise<HostFolder> {
+export async function prepareEtc(images: string): Promise<PreparedEtc> {
   const folder = join(images, `host-${await describeHost()}`);
   await makeOnce(images, folder, build);
   return {

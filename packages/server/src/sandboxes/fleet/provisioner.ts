@@ -86,7 +86,7 @@ export class Provisioner {
     this.#given.set(sandbox, { held: held.map(withoutValue), variables, generation });
   }
 
-  /** The secrets of a namespace have changed: sandboxes that were provisioned before must be looked at again. */
+  /** The secrets of a namespace have changed: sandboxes provisioned before must be checked again. */
   changed(namespace: string): void {
     this.#generations.set(namespace, this.#generation(namespace) + 1);
   }

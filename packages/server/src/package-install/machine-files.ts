@@ -5,18 +5,18 @@ import type { PackageManager } from "../core/package.ts";
 import { builtIn, readStart } from "./built-in.ts";
 import { packageLimits } from "./limits.ts";
 
-/** What this machine says of its package managers, read but not understood. */
-export interface HostFiles {
+/** Configuration of the package managers of this machine, read but not parsed. */
+export interface MachineFiles {
   /** Texts of configuration files, by path; those that are missing, are. */
   text(path: string): Promise<string | undefined>;
   /** Certificates in PEM that a setting names. */
   certificates(path: string): Promise<string | undefined>;
-  /** Where a program goes that is configured for nothing else; null where it is not installed. */
+  /** Registry that a program uses without configuration; null if it is not installed. */
   builtIn(manager: PackageManager): Promise<{ url: string; files?: string } | null>;
   /** A host in the one form of a rule; refuses what no sandbox can reach. */
   checkHost(host: RuleDraft): RuleDraft;
   variables: Readonly<Record<string, string | undefined>>;
-  /** Of whoever starts the daemon. */
+  /** Home folder of the user who starts the daemon. */
   home: string;
 }
 
@@ -29,7 +29,7 @@ async function readCertificates(path: string): Promise<string | undefined> {
 }
 
 /** This machine's own, for whoever runs this and has these variables. */
-export function hostFiles(variables: HostFiles["variables"], checkHost: HostFiles["checkHost"]): HostFiles {
+export function hostFiles(variables: MachineFiles["variables"], checkHost: MachineFiles["checkHost"]): MachineFiles {
   return {
     text: (path) => readStart(path, packageLimits.configBytes),
     certificates: readCertificates,

@@ -1,10 +1,10 @@
 import type { Readable, Writable } from "node:stream";
 import { AppError, errorCodes } from "../core/errors.ts";
 import { LineReader } from "../core/line-reader.ts";
-import { serviceLimits } from "./limits.ts";
+import { supervisionLimits } from "./limits.ts";
 
 /** A process that was just started, with pipes. */
-export interface StartedService {
+export interface PipedProcess {
   readonly pid?: number | undefined;
   readonly stdin: Writable | null;
   readonly stdout: Readable | null;
@@ -14,10 +14,10 @@ export interface StartedService {
   on(event: "error", listener: (error: Error) => void): unknown;
 }
 
-export interface ServiceOptions<Ready> {
+export interface SupervisedProcessOptions<Ready> {
   name: string;
-  process: StartedService;
-  /** What it is told first. */
+  process: PipedProcess;
+  /** First message to the process. */
   configuration: object;
   /** The other end has fewer rights than this process: what it says is checked. */
   parseReady: (value: unknown) => Ready;
@@ -25,16 +25,16 @@ export interface ServiceOptions<Ready> {
 }
 
 /** A process that this one started and ends: it leaves when its standard input does. */
-export class Service<Ready> {
+export class SupervisedProcess<Ready> {
   readonly pid: number | undefined;
   readonly startedAt = new Date();
   readonly ready: Promise<Ready>;
   /** Resolves with how it ended. */
   readonly ended: Promise<string>;
-  readonly #process: StartedService;
+  readonly #process: PipedProcess;
   readonly #readyGate = Promise.withResolvers<Ready>();
 
-  constructor({ name, process, configuration, parseReady, log }: ServiceOptions<Ready>) {
+  constructor({ name, process, configuration, parseReady, log }: SupervisedProcessOptions<Ready>) {
     this.#process = process;
     this.pid = process.pid;
     this.ready = this.#readyGate.promise;
@@ -44,7 +44,7 @@ export class Service<Ready> {
       process.on("error", (error) => resolve(error.message));
     });
     this.ended.then((how) => this.#readyGate.reject(new AppError("unavailable", `the ${name} ended (${how})`)));
-    const messages = new LineReader(serviceLimits.messageBytes);
+    const messages = new LineReader(supervisionLimits.messageBytes);
     process.stdout?.on("data", (chunk: Buffer) => {
       try {
         messages.push(chunk);
@@ -74,7 +74,7 @@ export class Service<Ready> {
   /** Lets it finish what it does, for a while. */
   async stop(): Promise<void> {
     this.#process.stdin?.end();
-    const timer = setTimeout(() => this.#process.kill("SIGKILL"), serviceLimits.stopTimeoutMs);
+    const timer = setTimeout(() => this.#process.kill("SIGKILL"), supervisionLimits.stopTimeoutMs);
     await this.ended;
     clearTimeout(timer);
   }

@@ -2,12 +2,12 @@ import { join } from "node:path";
 import { Caisson } from "../../packages/server/src/app.ts";
 import { EngineClient } from "../../packages/server/src/engines/client.ts";
 import { LocalEngines } from "../../packages/server/src/engines/local-engines.ts";
-import { EngineHost } from "../../packages/server/src/engines/server.ts";
-import type { HostFolders } from "../../packages/server/src/engines/server-folders.ts";
+import { EngineServer } from "../../packages/server/src/engines/server.ts";
+import type { ServerFolders } from "../../packages/server/src/engines/server-folders.ts";
 import { makeDataFolder, removeDataFolder } from "../data-folder.ts";
 import { guestPath, root } from "../harness.ts";
 
-export interface TestHost extends AsyncDisposable {
+export interface TestEngineServer extends AsyncDisposable {
   home: string;
   socketPath: string;
   errors: unknown[];
@@ -17,16 +17,16 @@ export interface TestHost extends AsyncDisposable {
 }
 
 /** An engine's host in this process, with a data folder of its own; disposing checks that nothing was left behind. */
-export async function openTestHost(
+export async function openTestEngineServer(
   owner?: { uid: number; gid: number },
-  folders: HostFolders = { input: [], output: [], check: async () => undefined },
-): Promise<TestHost> {
+  folders: ServerFolders = { input: [], output: [], check: async () => undefined },
+): Promise<TestEngineServer> {
   const home = await makeDataFolder("/var/tmp/caisson-test-");
   const socketPath = join(home, "run/engine/socket");
   const errors: unknown[] = [];
   const onError = (error: unknown) => errors.push(error);
   const bin = join(root, ".build/bin");
-  const host = await EngineHost.listen({
+  const server = await EngineServer.listen({
     path: socketPath,
     onError,
     folders,
@@ -41,7 +41,7 @@ export async function openTestHost(
     connect,
     open: async () => new Caisson({ home, root, engines: await connect() }),
     [Symbol.asyncDispose]: async () => {
-      await host[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
       await removeDataFolder(home);
     },
   };
