@@ -5,40 +5,32 @@ import { AppError } from "../../core/errors.ts";
 import { defined } from "../../lib/defined.ts";
 import type { RunIo } from "../run.ts";
 import { paint, visible } from "../terminal.ts";
-import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
+import { tellJson, tellLine, tellTime } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
+import { lineVerb, tableVerb } from "./verb-kinds.ts";
 
 /** Length of a subject in a list; `show` prints all of it. */
 const shownChars = 100;
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list pending approval requests",
-  usage: "",
-  words: [0, 0],
   options: {
     all: { type: "boolean", help: "include decided and expired requests" },
     state: { type: "string", value: "STATE", help: `only requests in this state: ${approvalStates.join(", ")}` },
     sandbox: { type: "string", value: "ID", help: "only requests of this sandbox" },
   },
-  run: async ({ caisson, options, io, json }) => {
+  call: async ({ caisson, options }) => {
     const state = oneOf(approvalStates, options.text("state")) ?? (options.flag("all") ? undefined : "pending");
-    const found = await caisson.approvals.list({
-      limit: approvalLimits.pendingPerNamespace,
-      ...defined({ state, sandbox_id: options.text("sandbox") }),
-    });
-    if (json) return tellJson(io, found);
-    const rows = found.map((one) => [
-      one.id,
-      one.state,
-      one.kind,
-      one.sandbox_id ?? one.namespace,
-      one.asked,
-      tellTime(one.expires_at),
-      one.subject.length > shownChars ? `${one.subject.slice(0, shownChars - 1)}…` : one.subject,
-    ]);
-    return tellTable(io, ["ID", "STATE", "KIND", "SANDBOX", "ASKED", "EXPIRES", "SUBJECT"], rows);
+    const query = defined({ state, sandbox_id: options.text("sandbox") });
+    return caisson.approvals.list({ limit: approvalLimits.pendingPerNamespace, ...query });
   },
-};
+  headings: ["ID", "STATE", "KIND", "SANDBOX", "ASKED", "EXPIRES", "SUBJECT"],
+  rows: (found) =>
+    found.map((one) => [
+      ...[one.id, one.state, one.kind, one.sandbox_id ?? one.namespace, one.asked, tellTime(one.expires_at)],
+      one.subject.length > shownChars ? `${one.subject.slice(0, shownChars - 1)}…` : one.subject,
+    ]),
+});
 
 const show: Verb = {
   summary: "show an approval request",
@@ -73,22 +65,23 @@ const wait: Verb = {
   },
 };
 
-const request: Verb = {
+const request = lineVerb({
   summary: "request access to a domain and print the approval's id",
   usage: "HOST[:PORT]",
-  words: [1, 1],
   options: {
     sandbox: { type: "string", value: "ID", help: "sandbox that needs access (default: the whole namespace)" },
     purpose: { type: "string", value: "TEXT", help: "reason, shown to the approver" },
   },
-  run: async ({ caisson, options, words, io, json }) => {
-    const [, host = "", port] = /^(.*?)(?::(\d+))?$/s.exec(words[0] ?? "") ?? [];
-    const asked = { host, port: port === undefined ? undefined : Number(port) };
+  call: ({ caisson, options }, subject) => {
+    const [, host = "", port] = /^(.*?)(?::(\d+))?$/s.exec(subject) ?? [];
     const about = { sandbox_id: options.text("sandbox"), purpose: options.text("purpose") };
-    const made = await caisson.approvals.request({ host, ...defined({ port: asked.port, ...about }) });
-    return json ? tellJson(io, made) : tellLine(io, made.id);
+    return caisson.approvals.request({
+      host,
+      ...defined({ port: port === undefined ? undefined : Number(port), ...about }),
+    });
   },
-};
+  line: ({ id }) => id,
+});
 
 const reason = { type: "string", value: "TEXT", help: "reason, shown to the requester" } as const;
 const scope = {
@@ -121,15 +114,12 @@ function answer(
   };
 }
 
-const revoke: Verb = {
+const revoke = lineVerb({
   summary: "revoke a decision that is still in effect",
   usage: "ID",
-  words: [1, 1],
-  run: async ({ caisson, words, io, json }) => {
-    const done = await caisson.approvals.revoke(words[0] ?? "");
-    return json ? tellJson(io, done) : tellLine(io, `revoked: ${done.subject}`);
-  },
-};
+  call: ({ caisson }, id) => caisson.approvals.revoke(id),
+  line: ({ subject }) => `revoked: ${subject}`,
+});
 
 function oneOf<T extends ApprovalScope | ApprovalState>(known: readonly T[], text: string | undefined): T | undefined {
   const found = known.find((one) => one === text);

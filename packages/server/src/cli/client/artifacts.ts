@@ -3,30 +3,26 @@ import type { Artifact, RunArtifact, RunReport } from "@caisson/sdk";
 import { defined } from "../../lib/defined.ts";
 import type { RunIo } from "../run.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
-import { quiet, type Verb } from "./verb.ts";
+import type { Verb } from "./verb.ts";
+import { quietVerb, tableVerb } from "./verb-kinds.ts";
 
-const list: Verb = {
+const fileHeadings = ["PATH", "BYTES", "SHA256"];
+const fileRows = (files: readonly RunArtifact[]) => files.map((one) => [one.path, one.size_bytes, one.sha256]);
+
+const list = tableVerb({
   summary: "list destroyed sandboxes whose artifacts are kept, newest first",
-  usage: "",
-  words: [0, 0],
-  run: async ({ caisson, io, json }) => {
-    const found = await caisson.artifacts.list();
-    if (json) return tellJson(io, found);
-    const rows = found.map((one) => [one.sandbox_id, one.file_count, one.total_size, tellTime(one.expires_at)]);
-    return tellTable(io, ["SANDBOX", "FILES", "BYTES", "EXPIRES"], rows);
-  },
-};
+  call: ({ caisson }) => caisson.artifacts.list(),
+  headings: ["SANDBOX", "FILES", "BYTES", "EXPIRES"],
+  rows: (found) => found.map((one) => [one.sandbox_id, one.file_count, one.total_size, tellTime(one.expires_at)]),
+});
 
-const files: Verb = {
+const files = tableVerb({
   summary: "list the kept artifacts of a destroyed sandbox",
   usage: "SANDBOX",
-  words: [1, 1],
-  run: async ({ caisson, words, io, json }) => {
-    const found = await caisson.artifacts.files(words[0] ?? "");
-    if (json) return tellJson(io, found);
-    return tellFiles(io, found);
-  },
-};
+  call: ({ caisson }, id) => caisson.artifacts.files(id),
+  headings: fileHeadings,
+  rows: fileRows,
+});
 
 const get: Verb = {
   summary: "print a kept artifact of a destroyed sandbox",
@@ -39,7 +35,7 @@ const get: Verb = {
   },
 };
 
-const remove = quiet("delete the kept artifacts of a sandbox before they expire", ["SANDBOX"], ({ caisson }, id) =>
+const remove = quietVerb("delete the kept artifacts of a sandbox before they expire", "SANDBOX", ({ caisson }, id) =>
   caisson.artifacts.delete(id),
 );
 
@@ -61,7 +57,7 @@ const own: Verb = {
     const input = { session_id, ...defined({ path: options.text("path") }) };
     const { result } = await caisson.tools.call<{ files: Artifact[] }>("get_artifacts", input);
     if (json) return tellJson(io, result);
-    return tellFiles(io, result.files);
+    return tellTable(io, fileHeadings, fileRows(result.files));
   },
 };
 
@@ -69,12 +65,7 @@ function ofRun({ run_id, sandbox_id, record, artifacts: files, truncated }: RunR
   if (json) return tellJson(io, { run_id, sandbox_id, files, truncated: truncated.includes("artifacts") });
   if (record === null) io.stderr.write("caisson: the run has not ended, or its record is not kept\n");
   if (truncated.includes("artifacts")) io.stderr.write("caisson: its record was cut: there may be more files\n");
-  return tellFiles(io, files);
-}
-
-function tellFiles(io: RunIo, files: readonly RunArtifact[]): number {
-  const rows = files.map((one) => [one.path, one.size_bytes, one.sha256]);
-  return tellTable(io, ["PATH", "BYTES", "SHA256"], rows);
+  return tellTable(io, fileHeadings, fileRows(files));
 }
 
 export const artifactVerbs: Record<string, Verb> = {

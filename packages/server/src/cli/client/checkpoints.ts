@@ -1,24 +1,20 @@
 import { defined } from "../../lib/defined.ts";
 import { namedSandbox } from "./sandboxes.ts";
-import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import { quiet, type Verb } from "./verb.ts";
+import { tellTime } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+import { lineVerb, quietVerb, tableVerb } from "./verb-kinds.ts";
 
-const create: Verb = {
+const create = lineVerb({
   summary: "save a running sandbox with its memory and processes, and print the checkpoint's id",
   usage: "SANDBOX [NAME]",
-  words: [1, 2],
   about:
     "Requires the engine gvisor; caisson snapshot create saves the files of any sandbox. The sandbox keeps running.",
-  run: async (call) => {
-    const made = await (await namedSandbox(call)).checkpoint(call.words[1]);
-    return call.json ? tellJson(call.io, made) : tellLine(call.io, made.id);
-  },
-};
+  call: async (call) => (await namedSandbox(call)).checkpoint(call.words[1]),
+  line: ({ id }) => id,
+});
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list checkpoints, newest first",
-  usage: "",
-  words: [0, 0],
   options: {
     sandbox: {
       type: "string",
@@ -26,25 +22,19 @@ const list: Verb = {
       help: "only checkpoints of this sandbox, which may already be destroyed",
     },
   },
-  run: async ({ caisson, io, json, options }) => {
-    const found = await caisson.checkpoints.list(defined({ sandbox_id: options.text("sandbox") }));
-    if (json) return tellJson(io, found);
-    const rows = found.map((one) => [one.id, one.sandbox_id, tellTime(one.created_at), one.memory_mb, one.name]);
-    return tellTable(io, ["ID", "SANDBOX", "SAVED", "MB", "NAME"], rows);
-  },
-};
+  call: ({ caisson, options }) => caisson.checkpoints.list(defined({ sandbox_id: options.text("sandbox") })),
+  headings: ["ID", "SANDBOX", "SAVED", "MB", "NAME"],
+  rows: (found) => found.map((one) => [one.id, one.sandbox_id, tellTime(one.created_at), one.memory_mb, one.name]),
+});
 
-const restore: Verb = {
+const restore = lineVerb({
   summary: "create a sandbox from a checkpoint and print its id",
   usage: "CHECKPOINT",
-  words: [1, 1],
-  run: async ({ caisson, words, io, json }) => {
-    const { id, info } = await caisson.checkpoints.restore(words[0] ?? "");
-    return json ? tellJson(io, info) : tellLine(io, id);
-  },
-};
+  call: async ({ caisson }, id) => (await caisson.checkpoints.restore(id)).info,
+  line: ({ id }) => id,
+});
 
-const remove = quiet("delete a checkpoint and its encryption key", ["CHECKPOINT"], ({ caisson }, id) =>
+const remove = quietVerb("delete a checkpoint and its encryption key", "CHECKPOINT", ({ caisson }, id) =>
   caisson.checkpoints.delete(id),
 );
 

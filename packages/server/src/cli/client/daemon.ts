@@ -6,7 +6,8 @@ import { visible } from "../terminal.ts";
 import { writeOut } from "../write-out.ts";
 import { limitOptions, megabytes } from "./limit-options.ts";
 import { tellJson, tellTable, tellTime } from "./tell.ts";
-import { quiet, type Verb } from "./verb.ts";
+import type { Verb } from "./verb.ts";
+import { quietVerb, tableVerb } from "./verb-kinds.ts";
 
 const queue: Verb = {
   summary: "show the queue of runs and cold starts",
@@ -31,19 +32,14 @@ const queue: Verb = {
   },
 };
 
-const queueCancel = quiet("cancel a waiting job", ["JOB"], ({ caisson }, id) => caisson.cancelJob(id));
+const queueCancel = quietVerb("cancel a waiting job", "JOB", ({ caisson }, id) => caisson.cancelJob(id));
 
-const pool: Verb = {
+const pool = tableVerb({
   summary: "show the pools of sandboxes that are started in advance",
-  usage: "",
-  words: [0, 0],
-  run: async ({ caisson, io, json }) => {
-    const found = await caisson.pools();
-    if (json) return tellJson(io, found);
-    const rows = found.map((one) => [one.image, one.engine, one.size, one.ready, one.starting, one.hits, one.misses]);
-    return tellTable(io, ["IMAGE", "ENGINE", "SIZE", "READY", "STARTING", "HITS", "MISSES"], rows);
-  },
-};
+  call: ({ caisson }) => caisson.pools(),
+  headings: ["IMAGE", "ENGINE", "SIZE", "READY", "STARTING", "HITS", "MISSES"],
+  rows: (found) => found.map((one) => [one.image, one.engine, one.size, one.ready, one.starting, one.hits, one.misses]),
+});
 
 const stats: Verb = {
   summary: "show statistics of the daemon, or of one sandbox",
@@ -98,18 +94,16 @@ const limits: Verb = {
   },
 };
 
-const sessionList: Verb = {
+const sessionList = tableVerb({
   summary: "list sessions and their sandboxes",
-  usage: "",
-  words: [0, 0],
-  run: async ({ caisson, io, json }) => {
+  call: async ({ caisson }) => {
     const found: SandboxInfo[] = [];
     for await (const { info } of caisson.listSandboxes()) if (info.session_key !== null) found.push(info);
-    if (json) return tellJson(io, found);
-    const rows = found.map((info) => [info.session_key, info.id, info.status, tellTime(info.last_used_at)]);
-    return tellTable(io, ["SESSION", "SANDBOX", "STATUS", "LAST USED"], rows);
+    return found;
   },
-};
+  headings: ["SESSION", "SANDBOX", "STATUS", "LAST USED"],
+  rows: (found) => found.map((info) => [info.session_key, info.id, info.status, tellTime(info.last_used_at)]),
+});
 
 const sessionRemove: Verb = {
   summary: "destroy a session's sandbox",

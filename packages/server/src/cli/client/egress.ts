@@ -7,6 +7,7 @@ import type { OptionSpecs, ParsedOptions } from "../options.ts";
 import { visible } from "../terminal.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
+import { tableVerb } from "./verb-kinds.ts";
 
 const sandboxOption = {
   sandbox: { type: "string", short: "s", value: "ID", help: "rules of this sandbox (default: of the whole namespace)" },
@@ -167,33 +168,25 @@ const explain: Verb = {
   },
 };
 
-const log: Verb = {
+const log = tableVerb({
   summary: "list connection attempts, newest first",
-  usage: "",
-  words: [0, 0],
   options: {
     sandbox: { type: "string", short: "s", value: "ID", help: "only attempts of this sandbox" },
     verdict: { type: "string", value: "WORD", help: "only attempts with this verdict: allowed, denied or failed" },
     limit: { type: "string", value: "N", help: "maximum number of attempts" },
   },
-  run: async ({ caisson, options, io, json }) => {
+  call: ({ caisson, options }) => {
     const verdict = options.text("verdict") as "denied" | undefined;
-    const query = defined({ sandbox_id: options.text("sandbox"), verdict, limit: options.number("limit") });
-    const found = await caisson.egress.log(query);
-    if (json) return tellJson(io, found);
-    const rows = found.map((one) => [
-      tellTime(one.started_at),
-      one.sandbox_id,
-      one.verdict,
-      `${one.host}:${one.port}`,
-      one.rule ?? one.reason,
-      one.bytes_up,
-      one.bytes_down,
-      one.duration_ms,
-    ]);
-    return tellTable(io, ["TIME", "SANDBOX", "VERDICT", "TO", "BY", "UP", "DOWN", "MS"], rows);
+    const query = { sandbox_id: options.text("sandbox"), verdict, limit: options.number("limit") };
+    return caisson.egress.log(defined(query));
   },
-};
+  headings: ["TIME", "SANDBOX", "VERDICT", "TO", "BY", "UP", "DOWN", "MS"],
+  rows: (found) =>
+    found.map((one) => [
+      ...[tellTime(one.started_at), one.sandbox_id, one.verdict, `${one.host}:${one.port}`, one.rule ?? one.reason],
+      ...[one.bytes_up, one.bytes_down, one.duration_ms],
+    ]),
+});
 
 /** `api.example.com`, `api.example.com:80`, `[::1]:80`. */
 function readDestination(text: string): { host: string; port: number } {

@@ -1,20 +1,19 @@
 import { AppError } from "../../core/errors.ts";
 import { namedValues } from "../named-values.ts";
 import { namedSandbox } from "./sandboxes.ts";
-import { tellJson, tellTable } from "./tell.ts";
+import { tellJson } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
+import { tableVerb } from "./verb-kinds.ts";
 
 const most = 256;
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list the environment variables of a sandbox; secrets are not included",
   usage: "SANDBOX",
-  words: [1, 1],
-  run: async (call) => {
-    const env = await (await namedSandbox(call)).env();
-    return call.json ? tellJson(call.io, env) : tellTable(call.io, ["NAME", "VALUE"], Object.entries(env));
-  },
-};
+  call: async (call) => (await namedSandbox(call)).env(),
+  headings: ["NAME", "VALUE"],
+  rows: Object.entries,
+});
 
 /** Reads, changes and writes the variables. Of two concurrent changes the later one wins. */
 async function change(call: VerbCall, act: (env: Record<string, string>) => Record<string, string>): Promise<number> {

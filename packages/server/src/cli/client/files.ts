@@ -9,28 +9,24 @@ import { bringFile, bringFolder } from "./bring.ts";
 import { CopyProgress } from "./copy-progress.ts";
 import { sendFolder } from "./folder-archive.ts";
 import { namedSandbox } from "./sandboxes.ts";
-import { tellJson, tellTable, tellTime } from "./tell.ts";
-import { quiet, type Verb, type VerbCall } from "./verb.ts";
+import { tellTime } from "./tell.ts";
+import type { Verb, VerbCall } from "./verb.ts";
+import { quietVerb, tableVerb } from "./verb-kinds.ts";
 import { webStream } from "./web-stream.ts";
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list a folder in a sandbox",
   usage: "SANDBOX [PATH]",
-  words: [1, 2],
   options: { recursive: { type: "boolean", short: "r", help: "include subfolders" } },
-  run: async (call) => {
-    const { files } = await namedSandbox(call);
-    const found = await files.list(call.words[1], { recursive: call.options.flag("recursive") });
-    if (call.json) return tellJson(call.io, found);
-    const rows = found.map(({ mode, size, modified_at, name, type, target }) => [
-      mode,
-      size,
-      tellTime(modified_at),
+  call: async (call) =>
+    (await namedSandbox(call)).files.list(call.words[1], { recursive: call.options.flag("recursive") }),
+  headings: ["MODE", "SIZE", "MODIFIED", "NAME"],
+  rows: (found) =>
+    found.map(({ mode, size, modified_at, name, type, target }) => [
+      ...[mode, size, tellTime(modified_at)],
       `${name}${type === "directory" ? "/" : target === undefined ? "" : ` -> ${target}`}`,
-    ]);
-    return tellTable(call.io, ["MODE", "SIZE", "MODIFIED", "NAME"], rows);
-  },
-};
+    ]),
+});
 
 const cat: Verb = {
   summary: "print a file from a sandbox",
@@ -45,12 +41,8 @@ const cat: Verb = {
 };
 
 /** A verb on one or two paths. */
-function onPaths(
-  summary: string,
-  paths: readonly string[],
-  act: (files: Files, words: string[]) => Promise<void>,
-): Verb {
-  return quiet(summary, ["SANDBOX", ...paths], async (call, _, ...words) =>
+function onPaths(summary: string, paths: string, act: (files: Files, words: string[]) => Promise<void>): Verb {
+  return quietVerb(summary, `SANDBOX ${paths}`, async (call, _, ...words) =>
     act((await namedSandbox(call)).files, words),
   );
 }
@@ -126,11 +118,11 @@ export const fileVerbs: Record<string, Verb> = {
   },
   "files ls": list,
   "files cat": cat,
-  "files rm": onPaths("delete a file or folder in a sandbox", ["PATH"], (files, [path = ""]) =>
+  "files rm": onPaths("delete a file or folder in a sandbox", "PATH", (files, [path = ""]) =>
     files.remove(path, { recursive: true }),
   ),
-  "files mkdir": onPaths("create a folder in a sandbox", ["PATH"], (files, [path = ""]) => files.mkdir(path)),
-  "files mv": onPaths("move or rename a file or folder in a sandbox", ["FROM", "TO"], (files, [from = "", to = ""]) =>
+  "files mkdir": onPaths("create a folder in a sandbox", "PATH", (files, [path = ""]) => files.mkdir(path)),
+  "files mv": onPaths("move or rename a file or folder in a sandbox", "FROM TO", (files, [from = "", to = ""]) =>
     files.move(from, to),
   ),
 };

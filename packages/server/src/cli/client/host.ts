@@ -5,6 +5,7 @@ import { exitCodes } from "../exit-codes.ts";
 import { writeOut } from "../write-out.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
 import type { Verb, VerbCall } from "./verb.ts";
+import { lineVerb, tableVerb } from "./verb-kinds.ts";
 
 interface Ran {
   exit_code: number | null;
@@ -64,29 +65,24 @@ interface Listing {
   entries: { name: string; type: string; size_bytes: number; modified_at: string }[];
 }
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list a folder on the daemon's machine, if the operator allows it",
   usage: "PATH",
-  words: [1, 1],
-  run: async ({ caisson, words, io, json }) => {
-    const { result } = await caisson.tools.call<Listing>("host_file_list", { path: words[0] });
-    if (json) return tellJson(io, result);
-    const rows = result.entries.map((one) => [one.type, one.size_bytes, tellTime(one.modified_at), one.name]);
-    return tellTable(io, ["TYPE", "BYTES", "MODIFIED", "NAME"], rows);
-  },
-};
+  call: async ({ caisson }, path) => (await caisson.tools.call<Listing>("host_file_list", { path })).result,
+  headings: ["TYPE", "BYTES", "MODIFIED", "NAME"],
+  rows: ({ entries }) => entries.map((one) => [one.type, one.size_bytes, tellTime(one.modified_at), one.name]),
+});
 
-const copy: Verb = {
+const copy = lineVerb({
   summary: "copy a file on the daemon's machine into a workspace, if the operator allows it",
   usage: "SOURCE [DESTINATION]",
-  words: [1, 2],
   options: { session: { type: "string", short: "s", value: "ID", help: "sandbox id or session key" } },
-  run: async ({ caisson, options, words: [source, destination], io, json }) => {
+  call: async ({ caisson, options, words: [source, destination] }) => {
     const input = { source, ...defined({ destination, session_id: options.text("session") }) };
-    const { result } = await caisson.tools.call<{ path: string; sandbox_id: string }>("host_file_copy", input);
-    return json ? tellJson(io, result) : tellLine(io, `${result.sandbox_id}:${result.path}`);
+    return (await caisson.tools.call<{ path: string; sandbox_id: string }>("host_file_copy", input)).result;
   },
-};
+  line: ({ sandbox_id, path }) => `${sandbox_id}:${path}`,
+});
 
 const access: Verb = {
   summary: "list the access that agents have to the daemon's machine, or request more",

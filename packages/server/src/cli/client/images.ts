@@ -4,36 +4,27 @@ import { AppError, errnoOf } from "../../core/errors.ts";
 import { showBytes } from "../../core/size.ts";
 import { buildLimits } from "../../images/limits.ts";
 import { followImage } from "./follow-image.ts";
-import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import { quiet, type Verb, type VerbCall } from "./verb.ts";
+import { tellJson, tellLine, tellTime } from "./tell.ts";
+import type { Verb, VerbCall } from "./verb.ts";
+import { quietVerb, tableVerb } from "./verb-kinds.ts";
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list images, newest first",
-  usage: "",
-  words: [0, 0],
-  run: async ({ caisson, io, json }) => {
-    const found = await caisson.images.list();
-    if (json) return tellJson(io, found);
-    const rows = found.map((one) => [one.id, one.name, stateOf(one), showBytes(one.bytes), tellTime(one.created_at)]);
-    return tellTable(io, ["ID", "NAME", "STATE", "SIZE", "CREATED"], rows);
-  },
-};
+  call: ({ caisson }) => caisson.images.list(),
+  headings: ["ID", "NAME", "STATE", "SIZE", "CREATED"],
+  rows: (found) => found.map((one) => [one.id, one.name, stateOf(one), showBytes(one.bytes), tellTime(one.created_at)]),
+});
 
 function stateOf({ state, step }: ImageInfo): string {
   return step === null ? state : `${state} (${step})`;
 }
 
-const catalogue: Verb = {
+const catalogue = tableVerb({
   summary: "list the images that `image import` can build by name",
-  usage: "",
-  words: [0, 0],
-  run: async ({ caisson, io, json }) => {
-    const found = await caisson.images.catalogue();
-    if (json) return tellJson(io, found);
-    const rows = found.map((one) => [one.name, one.imported ? "yes" : "no", one.description]);
-    return tellTable(io, ["NAME", "IMPORTED", "DESCRIPTION"], rows);
-  },
-};
+  call: ({ caisson }) => caisson.images.catalogue(),
+  headings: ["NAME", "IMPORTED", "DESCRIPTION"],
+  rows: (found) => found.map((one) => [one.name, one.imported ? "yes" : "no", one.description]),
+});
 
 /** Options of commands that build an image. */
 export const whileMade = {
@@ -100,7 +91,7 @@ const log: Verb = {
   },
 };
 
-const remove = quiet("delete an image, or cancel its build", ["IMAGE"], ({ caisson }, image) =>
+const remove = quietVerb("delete an image, or cancel its build", "IMAGE", ({ caisson }, image) =>
   caisson.images.delete(image),
 );
 

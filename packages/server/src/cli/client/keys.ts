@@ -1,47 +1,42 @@
-import type { Role } from "@caisson/sdk";
+import type { ApiKeyInfo, Role } from "@caisson/sdk";
 import { defined } from "../../lib/defined.ts";
-import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import { quiet, type Verb } from "./verb.ts";
+import { tellTime } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+import { lineVerb, quietVerb, tableVerb } from "./verb-kinds.ts";
 
-const create: Verb = {
+const create = lineVerb({
   summary: "create an API key and print it (shown only once)",
   usage: "NAME",
-  words: [1, 1],
   options: {
     role: { type: "string", value: "ROLE", help: "viewer, agent, operator or admin (default: agent)" },
     expires: { type: "string", value: "SECONDS", help: "lifetime of the key (default: unlimited)" },
     for: { type: "string", value: "NAMESPACE", help: "namespace of the key (default: the caller's own)" },
   },
-  run: async ({ caisson, options, words, io, json }) => {
-    const made = await caisson.keys.create(
+  call: ({ caisson, options }, name) =>
+    caisson.keys.create(
       defined({
-        name: words[0] ?? "",
+        name,
         role: (options.text("role") ?? "agent") as Role,
         namespace: options.text("for"),
         expires_in_seconds: options.number("expires"),
       }),
-    );
-    return json ? tellJson(io, made) : tellLine(io, made.key);
-  },
-};
+    ),
+  line: ({ key }) => key,
+});
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list API keys without their values",
-  usage: "",
-  words: [0, 0],
   options: { all: { type: "boolean", help: "keys of all namespaces" } },
-  run: async ({ caisson, options, io, json }) => {
-    const found = await caisson.keys.list(options.flag("all") ? { all_namespaces: true } : {});
-    if (json) return tellJson(io, found);
-    const state = (key: (typeof found)[number]) => {
-      if (key.revoked_at !== null) return "revoked";
-      return key.expires_at === null ? "valid" : `until ${tellTime(key.expires_at)}`;
-    };
-    const rows = found.map((key) => [key.id, key.role, key.namespace, state(key), key.name]);
-    return tellTable(io, ["ID", "ROLE", "NAMESPACE", "STATE", "NAME"], rows);
-  },
-};
+  call: ({ caisson, options }) => caisson.keys.list(options.flag("all") ? { all_namespaces: true } : {}),
+  headings: ["ID", "ROLE", "NAMESPACE", "STATE", "NAME"],
+  rows: (found) => found.map((key) => [key.id, key.role, key.namespace, stateOf(key), key.name]),
+});
 
-const revoke = quiet("revoke an API key immediately", ["ID"], ({ caisson }, id) => caisson.keys.revoke(id));
+function stateOf({ revoked_at, expires_at }: ApiKeyInfo): string {
+  if (revoked_at !== null) return "revoked";
+  return expires_at === null ? "valid" : `until ${tellTime(expires_at)}`;
+}
+
+const revoke = quietVerb("revoke an API key immediately", "ID", ({ caisson }, id) => caisson.keys.revoke(id));
 
 export const keyVerbs: Record<string, Verb> = { "keys create": create, "keys list": list, "keys rm": revoke };

@@ -3,8 +3,9 @@ import { packageManagers } from "../../core/package.ts";
 import { packageLimits } from "../../package-install/limits.ts";
 import { visible } from "../terminal.ts";
 import { namedSandbox } from "./sandboxes.ts";
-import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
+import { tellJson, tellLine, tellTime } from "./tell.ts";
 import type { Verb } from "./verb.ts";
+import { tableVerb } from "./verb-kinds.ts";
 
 const install: Verb = {
   summary: "install pip or npm packages into a sandbox, from the registries configured on the daemon's machine",
@@ -32,16 +33,12 @@ const install: Verb = {
   },
 };
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list the packages installed in a sandbox",
   usage: "SANDBOX",
-  words: [1, 1],
-  run: async (call) => {
-    const found = await (await namedSandbox(call)).packages.list();
-    if (call.json) return tellJson(call.io, found);
-    const rows = found.map((one) => [one.manager, one.name, one.version, tellTime(one.installed_at), one.hash ?? "-"]);
-    return tellTable(call.io, ["MANAGER", "NAME", "VERSION", "INSTALLED", "HASH"], rows);
-  },
-};
+  call: async (call) => (await namedSandbox(call)).packages.list(),
+  headings: ["MANAGER", "NAME", "VERSION", "INSTALLED", "HASH"],
+  rows: (found) => found.map((one) => [one.manager, one.name, one.version, tellTime(one.installed_at), one.hash]),
+});
 
 export const packageVerbs: Record<string, Verb> = { install, packages: list };

@@ -1,7 +1,8 @@
 import { AppError } from "../../core/errors.ts";
 import { type PortVisibility, portVisibilities } from "../../core/port.ts";
-import { tellJson, tellLine, tellTable } from "./tell.ts";
+import { namedSandbox } from "./sandboxes.ts";
 import type { Verb } from "./verb.ts";
+import { lineVerb, tableVerb } from "./verb-kinds.ts";
 
 function portOf(text: string | undefined): number {
   const port = Number(text);
@@ -17,44 +18,32 @@ function visibilityOf(text: string | undefined): PortVisibility {
   return found;
 }
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list the ports of a sandbox that can be opened without an API key",
   usage: "SANDBOX",
-  words: [1, 1],
-  run: async ({ caisson, words, io, json }) => {
-    const found = await (await caisson.getSandbox(words[0] ?? "")).ports.list();
-    if (json) return tellJson(io, found);
-    return tellTable(
-      io,
-      ["PORT", "VISIBILITY", "URL"],
-      found.map(({ port, visibility, url }) => [port, visibility, url]),
-    );
-  },
-};
+  call: async (call) => (await namedSandbox(call)).ports.list(),
+  headings: ["PORT", "VISIBILITY", "URL"],
+  rows: (found) => found.map(({ port, visibility, url }) => [port, visibility, url]),
+});
 
-const set: Verb = {
+const set = lineVerb({
   summary: "set who may open a port: private (API key), token (API key or link) or public (everyone)",
   usage: "SANDBOX PORT VISIBILITY",
-  words: [3, 3],
-  run: async ({ caisson, words: [id = "", port, visibility], io, json }) => {
-    const set = await (await caisson.getSandbox(id)).ports.set(portOf(port), visibilityOf(visibility));
-    return json ? tellJson(io, set) : tellLine(io, set.url ?? `${set.port} ${set.visibility}`);
-  },
-};
+  call: async (call, _, port, visibility) =>
+    (await namedSandbox(call)).ports.set(portOf(port), visibilityOf(visibility)),
+  line: ({ url, port, visibility }) => url ?? `${port} ${visibility}`,
+});
 
-const link: Verb = {
+const link = lineVerb({
   summary: "print a link that opens a port in a browser",
   usage: "SANDBOX PORT",
-  words: [2, 2],
   options: { expires: { type: "string", value: "SECONDS", help: "lifetime of the link (default: 3600)" } },
-  run: async ({ caisson, options, words: [id = "", port], io, json }) => {
-    const expires = options.text("expires");
-    const made = await (await caisson.getSandbox(id)).ports.link(
-      portOf(port),
-      expires === undefined ? {} : { expires_in_seconds: Number(expires) },
-    );
-    return json ? tellJson(io, made) : tellLine(io, made.url);
+  call: async (call, _, port) => {
+    const expires = call.options.text("expires");
+    const { ports } = await namedSandbox(call);
+    return ports.link(portOf(port), expires === undefined ? {} : { expires_in_seconds: Number(expires) });
   },
-};
+  line: ({ url }) => url,
+});
 
 export const portVerbs: Record<string, Verb> = { "ports list": list, "ports set": set, "ports link": link };

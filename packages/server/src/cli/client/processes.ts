@@ -1,8 +1,9 @@
 import { sandboxLimits } from "../../core/limits.ts";
 import { writeOut } from "../write-out.ts";
 import { namedSandbox } from "./sandboxes.ts";
-import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import { quiet, type Verb } from "./verb.ts";
+import { tellJson, tellLine, tellTime } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+import { quietVerb, tableVerb } from "./verb-kinds.ts";
 
 const start: Verb = {
   summary: "start a background process in a sandbox and print its id",
@@ -16,23 +17,16 @@ const start: Verb = {
   },
 };
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list the background processes of a sandbox",
   usage: "SANDBOX",
-  words: [1, 1],
-  run: async (call) => {
-    const found = (await (await namedSandbox(call)).processes.list()).map(({ info }) => info);
-    if (call.json) return tellJson(call.io, found);
-    const rows = found.map((info) => [
-      info.id,
-      info.state,
-      info.result?.exit_code,
-      tellTime(info.started_at),
-      info.command.join(" ").slice(0, 80),
-    ]);
-    return tellTable(call.io, ["ID", "STATE", "EXIT", "STARTED", "COMMAND"], rows);
-  },
-};
+  call: async (call) => (await (await namedSandbox(call)).processes.list()).map(({ info }) => info),
+  headings: ["ID", "STATE", "EXIT", "STARTED", "COMMAND"],
+  rows: (found) =>
+    found.map(({ id, state, result, started_at, command }) => [
+      ...[id, state, result?.exit_code, tellTime(started_at), command.join(" ").slice(0, 80)],
+    ]),
+});
 
 const logs: Verb = {
   summary: "print the output of a background process, and follow it until the process ends",
@@ -60,9 +54,9 @@ const logs: Verb = {
   },
 };
 
-const kill = quiet(
+const kill = quietVerb(
   "kill a background process and its child processes",
-  ["SANDBOX", "PROCESS"],
+  "SANDBOX PROCESS",
   async (call, _, process) => (await (await namedSandbox(call)).processes.get(process)).kill(),
 );
 

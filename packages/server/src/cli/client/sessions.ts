@@ -2,19 +2,18 @@ import { AppError } from "../../core/errors.ts";
 import { languages } from "../../core/language.ts";
 import { defined } from "../../lib/defined.ts";
 import { limitOptions, megabytes } from "./limit-options.ts";
-import { tellJson, tellLine } from "./tell.ts";
+import { tellJson } from "./tell.ts";
 import type { Verb } from "./verb.ts";
+import { lineVerb } from "./verb-kinds.ts";
 
-const create: Verb = {
+const create = lineVerb({
   summary: "create a session, whose interpreter keeps its variables, and print its id",
-  usage: "",
-  words: [0, 0],
   options: {
     id: { type: "string", value: "SESSION", help: "session id (default: generated)" },
     language: { type: "string", short: "l", value: "NAME", help: languages.join(", ") },
     ...limitOptions,
   },
-  run: async ({ caisson, options, io, json }) => {
+  call: async ({ caisson, options }) => {
     const input = defined({
       session_id: options.text("id"),
       language: options.text("language"),
@@ -22,10 +21,10 @@ const create: Verb = {
       cpus: options.number("cpus"),
       max_processes: options.number("processes"),
     });
-    const { result } = await caisson.tools.call<{ session_id: string }>("create_session", input);
-    return json ? tellJson(io, result) : tellLine(io, result.session_id);
+    return (await caisson.tools.call<{ session_id: string }>("create_session", input)).result;
   },
-};
+  line: ({ session_id }) => session_id,
+});
 
 /** Refuses text that is not JSON instead of taking it as a string. */
 function readJson(text: string): unknown {

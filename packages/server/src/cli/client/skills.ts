@@ -7,7 +7,8 @@ import { skillLimits } from "../../sandboxes/snapshot-limits.ts";
 import { sendFolder } from "./folder-archive.ts";
 import { namedSandbox } from "./sandboxes.ts";
 import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import { quiet, type Verb } from "./verb.ts";
+import type { Verb } from "./verb.ts";
+import { lineVerb, quietVerb } from "./verb-kinds.ts";
 import { webStream } from "./web-stream.ts";
 
 const about = "SKILL is an id, a name (its newest version) or name@version.";
@@ -21,15 +22,12 @@ async function store(caisson: Caisson, path: string): Promise<SkillInfo> {
   return add(webStream(createReadStream(path)));
 }
 
-const add: Verb = {
+const add = lineVerb({
   summary: "store a skill (a folder with SKILL.md, or a tar archive of one) and print its id",
   usage: "FOLDER|ARCHIVE",
-  words: [1, 1],
-  run: async ({ caisson, words: [path = ""], io, json }) => {
-    const made = await store(caisson, path);
-    return json ? tellJson(io, made) : tellLine(io, made.id);
-  },
-};
+  call: ({ caisson }, path) => store(caisson, path),
+  line: ({ id }) => id,
+});
 
 const list: Verb = {
   summary: "list stored skills, newest first, or the skills installed in a sandbox",
@@ -109,7 +107,7 @@ function isPath(word: string): boolean {
   return word.includes("/") || word.startsWith(".");
 }
 
-const remove = quiet("delete a skill; sandboxes keep installed copies", ["SKILL"], ({ caisson }, skill) =>
+const remove = quietVerb("delete a skill; sandboxes keep installed copies", "SKILL", ({ caisson }, skill) =>
   caisson.skills.delete(skill),
 );
 

@@ -1,10 +1,12 @@
 import { pipeline } from "node:stream/promises";
-import type { SnapshotDiff, SnapshotInfo } from "@caisson/sdk";
+import type { SnapshotDiff } from "@caisson/sdk";
 import { httpLimits } from "../../http/limits.ts";
+import { defined } from "../../lib/defined.ts";
 import type { RunIo } from "../run.ts";
 import { namedSandbox } from "./sandboxes.ts";
-import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import { quiet, type Verb } from "./verb.ts";
+import { tellJson, tellTable, tellTime } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+import { lineVerb, quietVerb, tableVerb } from "./verb-kinds.ts";
 
 function tellDiff(io: RunIo, diff: SnapshotDiff): number {
   const rows = (["created", "modified", "deleted"] as const).flatMap((action) =>
@@ -15,50 +17,31 @@ function tellDiff(io: RunIo, diff: SnapshotDiff): number {
   return 0;
 }
 
-function tellSnapshots(io: RunIo, found: readonly SnapshotInfo[]): number {
-  const rows = found.map((one) => [
-    one.id,
-    one.sandbox_id,
-    tellTime(one.timestamp),
-    one.file_count,
-    one.total_size,
-    one.added_size,
-    one.description,
-  ]);
-  return tellTable(io, ["ID", "SANDBOX", "TAKEN", "FILES", "BYTES", "ADDED", "DESCRIPTION"], rows);
-}
-
-const create: Verb = {
+const create = lineVerb({
   summary: "take a snapshot of a sandbox's workspace and print its id",
   usage: "SANDBOX [DESCRIPTION]",
-  words: [1, 2],
-  run: async (call) => {
-    const made = await (await namedSandbox(call)).snapshots.create(call.words[1]);
-    return call.json ? tellJson(call.io, made) : tellLine(call.io, made.id);
-  },
-};
+  call: async (call) => (await namedSandbox(call)).snapshots.create(call.words[1]),
+  line: ({ id }) => id,
+});
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list snapshots of all sandboxes or of one, newest first",
   usage: "[SANDBOX]",
-  words: [0, 1],
-  run: async ({ caisson, words, io, json }) => {
-    const [sandbox_id] = words;
-    const found = await caisson.snapshots.list(sandbox_id === undefined ? {} : { sandbox_id });
-    return json ? tellJson(io, found) : tellSnapshots(io, found);
-  },
-};
+  call: ({ caisson, words: [sandbox_id] }) => caisson.snapshots.list(defined({ sandbox_id })),
+  headings: ["ID", "SANDBOX", "TAKEN", "FILES", "BYTES", "ADDED", "DESCRIPTION"],
+  rows: (found) =>
+    found.map((one) => [
+      ...[one.id, one.sandbox_id, tellTime(one.timestamp)],
+      ...[one.file_count, one.total_size, one.added_size, one.description],
+    ]),
+});
 
-const restore: Verb = {
+const restore = lineVerb({
   summary: "restore a workspace to a snapshot",
   usage: "SANDBOX SNAPSHOT",
-  words: [2, 2],
-  run: async (call) => {
-    const done = await (await namedSandbox(call)).snapshots.restore(call.words[1] ?? "");
-    if (call.json) return tellJson(call.io, done);
-    return tellLine(call.io, `${done.written} written, ${done.changed} changed, ${done.deleted} deleted`);
-  },
-};
+  call: async (call, _, snapshot) => (await namedSandbox(call)).snapshots.restore(snapshot),
+  line: ({ written, changed, deleted }) => `${written} written, ${changed} changed, ${deleted} deleted`,
+});
 
 const diff: Verb = {
   summary: "show what changed in a workspace since a snapshot",
@@ -94,7 +77,7 @@ const read: Verb = {
   },
 };
 
-const remove = quiet("delete a snapshot permanently", ["SNAPSHOT"], ({ caisson }, snapshot) =>
+const remove = quietVerb("delete a snapshot permanently", "SNAPSHOT", ({ caisson }, snapshot) =>
   caisson.snapshots.delete(snapshot),
 );
 

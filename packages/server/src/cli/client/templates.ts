@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
-import type { CreateTemplate, TemplateInfo, WarmUp } from "@caisson/sdk";
+import type { CreateTemplate, WarmUp } from "@caisson/sdk";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { engineChoices } from "../../core/request.ts";
 import { defined } from "../../lib/defined.ts";
@@ -8,8 +8,9 @@ import { visible } from "../terminal.ts";
 import { engineOf } from "./engine-option.ts";
 import { limitOptions, megabytes } from "./limit-options.ts";
 import { networkOf, networkOptions, pairs } from "./sandboxes.ts";
-import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import { quiet, type Verb } from "./verb.ts";
+import { tellJson, tellLine, tellTime } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+import { quietVerb, tableVerb } from "./verb-kinds.ts";
 
 const languages: Readonly<Record<string, WarmUp["language"]>> = {
   ".py": "python",
@@ -105,21 +106,16 @@ const create: Verb = {
   },
 };
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list templates, newest first",
-  usage: "",
-  words: [0, 0],
-  run: async ({ caisson, io, json }) => {
-    const found = await caisson.templates.list();
-    if (json) return tellJson(io, found);
-    const row = (one: TemplateInfo) => [
+  call: ({ caisson }) => caisson.templates.list(),
+  headings: ["NAME", "ID", "STATE", "IMAGE", "ENGINE", "STARTS WITH", "CREATED", "DESCRIPTION"],
+  rows: (found) =>
+    found.map((one) => [
       ...[one.name, one.id, one.state, one.image, one.engine],
       ...[one.memory ? "memory" : "files", tellTime(one.created_at), one.description],
-    ];
-    const headings = ["NAME", "ID", "STATE", "IMAGE", "ENGINE", "STARTS WITH", "CREATED", "DESCRIPTION"];
-    return tellTable(io, headings, found.map(row));
-  },
-};
+    ]),
+});
 
 const show: Verb = {
   summary: "show a template by id or name",
@@ -128,7 +124,7 @@ const show: Verb = {
   run: async ({ caisson, words, io }) => tellJson(io, await caisson.templates.get(words[0] ?? "")),
 };
 
-const remove = quiet("delete a template, or cancel its build", ["TEMPLATE"], ({ caisson }, template) =>
+const remove = quietVerb("delete a template, or cancel its build", "TEMPLATE", ({ caisson }, template) =>
   caisson.templates.delete(template),
 );
 

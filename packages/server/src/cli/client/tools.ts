@@ -1,6 +1,7 @@
 import { AppError } from "../../core/errors.ts";
-import { tellJson, tellTable } from "./tell.ts";
+import { tellJson } from "./tell.ts";
 import type { Verb } from "./verb.ts";
+import { tableVerb } from "./verb-kinds.ts";
 
 /** Reads FIELD=VALUE. A value that is valid JSON is parsed: `limit=5`, `name=x`, `packages=["a"]`. */
 function readArgument(given: string): [string, unknown] {
@@ -26,19 +27,11 @@ const tool: Verb = {
   },
 };
 
-const tools: Verb = {
+const tools = tableVerb({
   summary: "list the agent tools",
-  usage: "",
-  words: [0, 0],
-  run: async ({ caisson, io, json }) => {
-    const found = await caisson.tools.list("all");
-    if (json) return tellJson(io, found);
-    return tellTable(
-      io,
-      ["NAME", "SETS", "TITLE"],
-      found.map(({ name, sets, title }) => [name, sets.join(","), title]),
-    );
-  },
-};
+  call: ({ caisson }) => caisson.tools.list("all"),
+  headings: ["NAME", "SETS", "TITLE"],
+  rows: (found) => found.map(({ name, sets, title }) => [name, sets.join(","), title]),
+});
 
 export const toolVerbs: Record<string, Verb> = { tool, tools };

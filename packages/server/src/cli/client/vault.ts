@@ -3,8 +3,9 @@ import { AppError } from "../../core/errors.ts";
 import { defined } from "../../lib/defined.ts";
 import type { OptionSpecs, ParsedOptions } from "../options.ts";
 import { readSecret } from "../read-secret.ts";
-import { tellJson, tellLine, tellTable } from "./tell.ts";
-import { quiet, type Verb } from "./verb.ts";
+import { tellJson, tellLine } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+import { lineVerb, quietVerb, tableVerb } from "./verb-kinds.ts";
 
 const bindOptions = {
   sandbox: { type: "string", value: "ID", help: "make it available in this sandbox" },
@@ -71,21 +72,17 @@ function showBinding(name: string, binding: SecretBinding): string {
   return `in ${where} as ${showDelivery(name, binding)} (binding ${binding.id})`;
 }
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list secrets and their bindings, without values",
-  usage: "",
-  words: [0, 0],
-  run: async ({ caisson, io, json }) => {
-    const found = await caisson.secrets.list();
-    if (json) return tellJson(io, found);
-    const rows = found.flatMap((one) => {
+  call: ({ caisson }) => caisson.secrets.list(),
+  headings: ["NAME", "VERSION", "STATE", "USES", "BOUND TO", "AS", "BINDING"],
+  rows: (found) =>
+    found.flatMap((one) => {
       const own = [one.name, one.version, one.state, one.uses_left ?? "any"];
       if (one.bindings.length === 0) return [[...own, "-", "-", "-"]];
       return one.bindings.map((bound) => [...own, showTarget(bound), showDelivery(one.name, bound), bound.id]);
-    });
-    return tellTable(io, ["NAME", "VERSION", "STATE", "USES", "BOUND TO", "AS", "BINDING"], rows);
-  },
-};
+    }),
+});
 
 function showTarget({ target }: SecretBinding): string {
   if ("sandbox_id" in target) return `sandbox ${target.sandbox_id}`;
@@ -98,7 +95,7 @@ function showDelivery(name: string, { deliver }: SecretBinding): string {
   return `${deliver.header} at ${deliver.hosts.join(",")}, $${deliver.variable}`;
 }
 
-const remove = quiet("delete a secret; running sandboxes lose it", ["NAME"], ({ caisson }, name) =>
+const remove = quietVerb("delete a secret; running sandboxes lose it", "NAME", ({ caisson }, name) =>
   caisson.secrets.delete(name),
 );
 
@@ -144,21 +141,17 @@ function deliveryOf(name: string, options: ParsedOptions, usual: SecretDelivery 
   return variable === undefined ? usual : { as: "env", variable };
 }
 
-const unbind = quiet(
+const unbind = quietVerb(
   "remove a binding; its sandboxes lose the secret",
-  ["NAME", "BINDING"],
+  "NAME BINDING",
   async ({ caisson }, name, binding) => void (await caisson.secrets.unbind(name, binding)),
 );
 
-const rotate: Verb = {
+const rotate = lineVerb({
   summary: "create a new master key and encrypt all secrets with it",
-  usage: "",
-  words: [0, 0],
-  run: async ({ caisson, io, json }) => {
-    const done = await caisson.secrets.rotate();
-    return json ? tellJson(io, done) : tellLine(io, `${done.rewrapped} secrets encrypted with the new key`);
-  },
-};
+  call: ({ caisson }) => caisson.secrets.rotate(),
+  line: ({ rewrapped }) => `${rewrapped} secrets encrypted with the new key`,
+});
 
 export const vaultVerbs: Record<string, Verb> = {
   "vault add": add,

@@ -4,7 +4,6 @@ import { formatOptions, type OptionSpecs, type ParsedOptions, parseOptions } fro
 import { configOption, daemonHelp, helpOption, namespaceOption } from "../report-options.ts";
 import type { RunIo } from "../run.ts";
 import { examples } from "./examples.ts";
-import { tellJson } from "./tell.ts";
 
 /** Verbs with more words pass the words that follow to a program. */
 const fewWords = 3;
@@ -31,23 +30,6 @@ export interface Verb {
   /** Runs the verb without a daemon if possible; undefined if one is required. */
   alone?(call: Omit<VerbCall, "caisson">): Promise<number | undefined>;
   run(call: VerbCall): Promise<number>;
-}
-
-/** A verb that prints nothing on success, or an empty object with --json. */
-export function quiet(
-  summary: string,
-  names: readonly string[],
-  act: (call: VerbCall, ...words: string[]) => Promise<unknown>,
-): Verb {
-  return {
-    summary,
-    usage: names.join(" "),
-    words: [names.length, names.length],
-    run: async (call) => {
-      await act(call, ...call.words);
-      return call.json ? tellJson(call.io, {}) : 0;
-    },
-  };
 }
 
 const clientOptionSpecs = {

@@ -1,50 +1,36 @@
-import { tellJson, tellLine, tellTable, tellTime } from "./tell.ts";
-import { quiet, type Verb } from "./verb.ts";
+import { tellTime } from "./tell.ts";
+import type { Verb } from "./verb.ts";
+import { lineVerb, quietVerb, tableVerb } from "./verb-kinds.ts";
 
-const create: Verb = {
+const create = lineVerb({
   summary: "create a webhook and print its id and signing secret (shown only once)",
   usage: "URL",
-  words: [1, 1],
   options: { type: { type: "string", multiple: true, value: "TYPE", help: "only events of this type" } },
-  run: async ({ caisson, options, words, io, json }) => {
+  call: ({ caisson, options }, url) => {
     const types = options.texts("type");
-    const made = await caisson.webhooks.create(words[0] ?? "", types.length === 0 ? undefined : types);
-    return json ? tellJson(io, made) : tellLine(io, `${made.id} ${made.secret}`);
+    return caisson.webhooks.create(url, types.length === 0 ? undefined : types);
   },
-};
+  line: ({ id, secret }) => `${id} ${secret}`,
+});
 
-const list: Verb = {
+const list = tableVerb({
   summary: "list webhooks",
-  usage: "",
-  words: [0, 0],
-  run: async ({ caisson, io, json }) => {
-    const found = await caisson.webhooks.list();
-    if (json) return tellJson(io, found);
-    const rows = found.map(({ id, created_at, types, url }) => [
-      id,
-      tellTime(created_at),
-      types.join(",") || "all",
-      url,
-    ]);
-    return tellTable(io, ["ID", "CREATED", "TYPES", "URL"], rows);
-  },
-};
+  call: ({ caisson }) => caisson.webhooks.list(),
+  headings: ["ID", "CREATED", "TYPES", "URL"],
+  rows: (found) => found.map((one) => [one.id, tellTime(one.created_at), one.types.join(",") || "all", one.url]),
+});
 
-const remove = quiet("delete a webhook", ["ID"], ({ caisson }, id) => caisson.webhooks.delete(id));
+const remove = quietVerb("delete a webhook", "ID", ({ caisson }, id) => caisson.webhooks.delete(id));
 
-const deliveries: Verb = {
+const deliveries = tableVerb({
   summary: "list the deliveries of a webhook and their errors",
   usage: "ID",
-  words: [1, 1],
-  run: async ({ caisson, words, io, json }) => {
-    const found = await caisson.webhooks.deliveries(words[0] ?? "");
-    if (json) return tellJson(io, found);
-    const rows = found.map((one) => [one.id, one.state, one.attempts, one.type, one.last_error]);
-    return tellTable(io, ["ID", "STATE", "TRIES", "TYPE", "ERROR"], rows);
-  },
-};
+  call: ({ caisson }, id) => caisson.webhooks.deliveries(id),
+  headings: ["ID", "STATE", "TRIES", "TYPE", "ERROR"],
+  rows: (found) => found.map((one) => [one.id, one.state, one.attempts, one.type, one.last_error]),
+});
 
-const retry = quiet("retry a failed delivery", ["ID", "DELIVERY"], ({ caisson }, id, delivery) =>
+const retry = quietVerb("retry a failed delivery", "ID DELIVERY", ({ caisson }, id, delivery) =>
   caisson.webhooks.retry(id, delivery),
 );
 
