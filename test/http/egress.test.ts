@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { EgressAttempt } from "../../packages/server/src/core/egress.ts";
 import { ActivePolicies } from "../../packages/server/src/egress/active-policies.ts";
-import { StoredPolicies } from "../../packages/server/src/egress/stored-policies.ts";
+import { NetworkPolicies } from "../../packages/server/src/egress/network-policies.ts";
 import type { Api } from "./api.ts";
 import { openTestServer, type TestServer } from "./server.ts";
 
@@ -205,9 +205,9 @@ describe("egress over REST", () => {
     const { store, journal } = server;
     const parts = { policies, records: store.policies, journal, sandboxRules: 10 };
     const onError = (error: unknown) => expect.unreachable(String(error));
-    const stored = await StoredPolicies.open({ ...parts, onError });
+    const network = await NetworkPolicies.open({ ...parts, onError });
     expect(policies.policyOf(id)).toEqual([]);
-    stored.entered(id, "restarted");
+    network.entered(id, "restarted");
     expect(policies.policyOf(id)).toEqual(before);
   });
 

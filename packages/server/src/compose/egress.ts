@@ -7,7 +7,7 @@ import type { ActivePolicies } from "../egress/active-policies.ts";
 import { egressApprovalEffect } from "../egress/approval-effect.ts";
 import { AttemptLog } from "../egress/attempt-log.ts";
 import { egressLimits } from "../egress/limits.ts";
-import { StoredPolicies } from "../egress/stored-policies.ts";
+import { NetworkPolicies } from "../egress/network-policies.ts";
 import { readyHost } from "../host-access/open-host.ts";
 import { defined } from "../lib/defined.ts";
 import { FileDownloads } from "../store/downloads.ts";
@@ -18,7 +18,7 @@ export interface Egress {
   /** The policies in force. */
   inForce: ActivePolicies;
   /** Changes them. */
-  policies: StoredPolicies;
+  policies: NetworkPolicies;
   attempts: AttemptLog;
   approvals: ApprovalQueue;
   host: HostAccess;
@@ -39,7 +39,7 @@ export async function openEgress(
   { store, journal, vault, redactors }: Below,
   { folder, policies: inForce, clock, onError, ...parts }: Parts,
 ): Promise<Egress> {
-  const policies = await StoredPolicies.open({
+  const policies = await NetworkPolicies.open({
     policies: inForce,
     records: store.policies,
     journal,

@@ -5,13 +5,13 @@ import type { Caller } from "../core/principal.ts";
 import type { ActivePolicies } from "./active-policies.ts";
 import type { PolicyChange } from "./change-policy.ts";
 import { decide } from "./decide.ts";
+import type { NetworkPolicies } from "./network-policies.ts";
 import { formatAllowRule } from "./rule-text.ts";
-import type { StoredPolicies } from "./stored-policies.ts";
 
 type EgressQuestion = Pick<Question, "namespace" | "sandboxId" | "detail">;
 
 /** An answer about a name that holds for longer is a rule of the policy: of the sandbox, or of the namespace. */
-export function egressApprovalEffect(stored: StoredPolicies, policies: ActivePolicies): ApprovalEffect {
+export function egressApprovalEffect(network: NetworkPolicies, policies: ActivePolicies): ApprovalEffect {
   const verdictOf = (asked: EgressQuestion): EgressVerdict => {
     const { namespace, sandboxId } = asked;
     const layers = sandboxId === null ? policies.policyIn(namespace) : policies.policyOf(sandboxId);
@@ -23,8 +23,8 @@ export function egressApprovalEffect(stored: StoredPolicies, policies: ActivePol
     by: Caller,
     what: PolicyChange,
   ): Promise<void> => {
-    if (scope === "always") await stored.changeNamespacePolicy(by, what);
-    else if (sandboxId !== null) await stored.holdInSandbox(by, sandboxId, what);
+    if (scope === "always") await network.changeNamespacePolicy(by, what);
+    else if (sandboxId !== null) await network.holdInSandbox(by, sandboxId, what);
     else throw new AppError("invalid", "this approval request is not for a sandbox", { hint: "use the scope always" });
   };
   return {

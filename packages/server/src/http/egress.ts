@@ -3,7 +3,7 @@ import { egressLayers } from "../core/egress.ts";
 import type { PolicyChange } from "../egress/change-policy.ts";
 import { describeVerdict } from "../egress/explain.ts";
 import { egressLimits } from "../egress/limits.ts";
-import type { StoredPolicies } from "../egress/stored-policies.ts";
+import type { NetworkPolicies } from "../egress/network-policies.ts";
 import { defined } from "../lib/defined.ts";
 import {
   changeBody,
@@ -64,7 +64,7 @@ function toChange({ add = {}, remove = {}, unknown, bytes_per_second }: ChangeBo
   });
 }
 
-function ofNamespace(stored: StoredPolicies): Route[] {
+function ofNamespace(network: NetworkPolicies): Route[] {
   const responses = { 200: { description: "the policy in effect", schema: namespacePolicy } };
   return [
     defineRoute({
@@ -75,7 +75,7 @@ function ofNamespace(stored: StoredPolicies): Route[] {
       scope: "read",
       audit: null,
       responses,
-      handler: async ({ caller }) => ({ status: 200, json: showNamespace(stored.namespacePolicy(caller)) }),
+      handler: async ({ caller }) => ({ status: 200, json: showNamespace(network.namespacePolicy(caller)) }),
     }),
     defineRoute({
       method: "PUT",
@@ -89,7 +89,7 @@ function ofNamespace(stored: StoredPolicies): Route[] {
       responses,
       handler: async ({ caller, body }) => ({
         status: 200,
-        json: showNamespace(await stored.setNamespacePolicy(caller, toNamespace(body))),
+        json: showNamespace(await network.setNamespacePolicy(caller, toNamespace(body))),
       }),
     }),
     defineRoute({
@@ -104,19 +104,19 @@ function ofNamespace(stored: StoredPolicies): Route[] {
       responses,
       handler: async ({ caller, body }) => ({
         status: 200,
-        json: showNamespace(await stored.changeNamespacePolicy(caller, toChange(body))),
+        json: showNamespace(await network.changeNamespacePolicy(caller, toChange(body))),
       }),
     }),
   ];
 }
 
-function ofOne(stored: StoredPolicies): Route[] {
+function ofOne(network: NetworkPolicies): Route[] {
   const responses = {
     200: { description: "the sandbox's own policy, and all layers in effect", schema: sandboxEgress },
   };
   const show = ({ caller, params }: Call<z.output<typeof sandboxId>, unknown, unknown>) => {
-    const { sandbox, approval } = stored.sandboxPolicies(caller, params.id);
-    const effective = showLayers(stored.layersOf(caller, params.id));
+    const { sandbox, approval } = network.sandboxPolicies(caller, params.id);
+    const effective = showLayers(network.layersOf(caller, params.id));
     return { status: 200, json: { policy: showPolicy(sandbox), approved: showPolicy(approval), effective } };
   };
   return [
@@ -142,7 +142,7 @@ function ofOne(stored: StoredPolicies): Route[] {
       body: policyBody,
       responses,
       handler: async (call) => {
-        await stored.setSandboxPolicy(call.caller, call.params.id, toPolicy(call.body));
+        await network.setSandboxPolicy(call.caller, call.params.id, toPolicy(call.body));
         return show(call);
       },
     }),
@@ -157,14 +157,14 @@ function ofOne(stored: StoredPolicies): Route[] {
       body: changeBody,
       responses,
       handler: async (call) => {
-        await stored.changeSandboxPolicy(call.caller, call.params.id, toChange(call.body));
+        await network.changeSandboxPolicy(call.caller, call.params.id, toChange(call.body));
         return show(call);
       },
     }),
   ];
 }
 
-function explainRoute(stored: StoredPolicies): Route {
+function explainRoute(network: NetworkPolicies): Route {
   return defineRoute({
     method: "GET",
     path: `${path}/explain`,
@@ -185,12 +185,12 @@ function explainRoute(stored: StoredPolicies): Route {
     problems: [404],
     responses: { 200: { description: "the decision and the rules it is based on", schema: explanation } },
     handler: async ({ caller, query: { host, port, sandbox_id } }) => {
-      const { verdict, ...rest } = stored.explain(caller, { host, port }, sandbox_id);
+      const { verdict, ...rest } = network.explain(caller, { host, port }, sandbox_id);
       return { status: 200, json: { ...rest, ...describeVerdict(verdict) } };
     },
   });
 }
 
-export function egressRoutes(stored: StoredPolicies): Route[] {
-  return [...ofNamespace(stored), ...ofOne(stored), explainRoute(stored)];
+export function egressRoutes(network: NetworkPolicies): Route[] {
+  return [...ofNamespace(network), ...ofOne(network), explainRoute(network)];
 }

@@ -12,11 +12,11 @@ import type {
   FromWorker,
   OpenedChains,
   OpenOrder,
-  Operation,
   OperationResult,
   Reply,
   SqlValue,
   StatementResult,
+  WorkerOperation,
   WorkerOptions,
   WorkerRequest,
 } from "./sqlite-protocol.ts";
@@ -112,7 +112,7 @@ export class SqliteClient {
     }
   }
 
-  #ask<A extends OperationResult>(ask: Operation): Promise<A> {
+  #ask<A extends OperationResult>(ask: WorkerOperation): Promise<A> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     if (this.#pending.size + this.#outbox.length >= storeLimits.pending) return Promise.reject(tooBusy());
     if (this.#outbox.length === 0) this.#postSoon();

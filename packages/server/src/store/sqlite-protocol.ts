@@ -27,7 +27,7 @@ export type BatchStep =
   | { op: "append"; entry: AuditEntry };
 
 type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
-export type Operation = WithoutId<WorkerRequest>;
+export type WorkerOperation = WithoutId<WorkerRequest>;
 
 export interface StatementResult {
   rows: Record<string, unknown>[];

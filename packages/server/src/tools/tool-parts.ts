@@ -8,7 +8,7 @@ import type { Signer } from "../core/manifest.ts";
 import type { BackgroundPolicy } from "../core/process.ts";
 import type { Redactor } from "../core/redaction.ts";
 import type { Validation } from "../core/validation.ts";
-import type { StoredPolicies } from "../egress/stored-policies.ts";
+import type { NetworkPolicies } from "../egress/network-policies.ts";
 import type { Images } from "../images/images.ts";
 import type { Packages } from "../package-install/packages.ts";
 import type { RunReports } from "../sandboxes/run-reports.ts";
@@ -30,7 +30,7 @@ export interface ToolParts {
   templates: Pick<Templates, "list">;
   web: Web;
   approvals: Approvals;
-  policies: StoredPolicies;
+  policies: NetworkPolicies;
   host: HostAccess;
   audit: Audit;
   reports: RunReports;

@@ -21,7 +21,7 @@ import { type Explanation, explain } from "./explain.ts";
 import { egressLimits } from "./limits.ts";
 import { loadPublicSuffixes } from "./public-suffix.ts";
 
-export interface StoredPoliciesParts {
+export interface NetworkPoliciesParts {
   policies: ActivePolicies;
   records: PolicyRecords;
   journal: Recorder;
@@ -31,23 +31,23 @@ export interface StoredPoliciesParts {
 }
 
 /** Policies of a daemon. A change is on the disk and in the log before it holds, and then holds at once. */
-export class StoredPolicies implements FleetEgress {
-  readonly #parts: StoredPoliciesParts;
+export class NetworkPolicies implements FleetEgress {
+  readonly #parts: NetworkPoliciesParts;
   /** Policies of sandboxes that no fleet has named yet. */
   readonly #kept: Map<string, SandboxPolicies>;
   #changes: Promise<unknown> = Promise.resolve();
 
-  private constructor(parts: StoredPoliciesParts, kept: Map<string, SandboxPolicies>) {
+  private constructor(parts: NetworkPoliciesParts, kept: Map<string, SandboxPolicies>) {
     this.#parts = parts;
     this.#kept = kept;
   }
 
-  static async open(parts: StoredPoliciesParts): Promise<StoredPolicies> {
+  static async open(parts: NetworkPoliciesParts): Promise<NetworkPolicies> {
     const { policies, records } = parts;
     await loadPublicSuffixes();
     for (const { namespace, policy } of await records.namespaces()) policies.setNamespace(namespace, policy);
     const rows = await records.sandboxes();
-    return new StoredPolicies(parts, new Map(rows.map(({ sandboxId, ...kept }) => [sandboxId, kept])));
+    return new NetworkPolicies(parts, new Map(rows.map(({ sandboxId, ...kept }) => [sandboxId, kept])));
   }
 
   /** After the fleet has said which sandboxes there are: what is kept of others goes. */
