@@ -20,6 +20,8 @@ export interface EventKind<D extends z.ZodType = z.ZodType> {
   audience: readonly Audience[];
   /** Cheap to cause: what its actor repeats past a budget is counted in one entry (`audit.repeated`), and has no row of its own (S107). */
   isCounted?: (data: object) => boolean;
+  /** Counted within a budget of its own type, so that no flood of others hides it: it lasts, or lets something out. */
+  hasOwnBudget?: true;
 }
 
 const kept = <D extends z.ZodType>(data: D) => ({ data, audience: ["audit", "feed"] }) as const satisfies EventKind<D>;
@@ -27,6 +29,9 @@ const logged = <D extends z.ZodType>(data: D) => ({ data, audience: ["audit"] })
 const live = <D extends z.ZodType>(data: D) => ({ data, audience: ["feed"] }) as const satisfies EventKind<D>;
 const local = <D extends z.ZodType>(data: D) => ({ data, audience: [] }) as const satisfies EventKind<D>;
 const counted = <K extends EventKind>(kind: K, isCounted = (_: object) => true) => ({ ...kind, isCounted });
+
+const countedApart = <K extends EventKind>(kind: K, isCounted?: (data: object) => boolean) =>
+  ({ ...counted(kind, isCounted), hasOwnBudget: true }) as const;
 
 const text = z.string();
 const count = z.number();
@@ -130,7 +135,7 @@ export const events = {
   "egress.requested": kept(asked),
   "egress.approved": kept(answered),
   "egress.denied": counted(kept(z.union([answered, connection])), isAttempt),
-  "vault.accessed": counted(
+  "vault.accessed": countedApart(
     kept(
       version.extend({
         binding_id: text,
@@ -163,7 +168,7 @@ export const events = {
   "process.signalled": counted(logged(process.extend({ signal: z.union([text, count]) }))),
   "process.resized": counted(logged(process.extend({ rows: count, columns: count }))),
   "process.killed": logged(process),
-  "terminal.ticket": counted(logged(nothing)),
+  "terminal.ticket": countedApart(logged(nothing)),
   "job.cancelled": logged(z.strictObject({ job_id: text, kind: text, request_id: text })),
   "context.created": logged(command.extend({ id: text, language: text })),
   "context.interrupted": counted(logged(context)),
@@ -188,14 +193,14 @@ export const events = {
       for_template: z.literal(true).optional(),
     }),
   ),
-  "sandbox.environment": logged(z.strictObject({ variables: text })),
+  "sandbox.environment": countedApart(logged(z.strictObject({ variables: text }))),
   "sandbox.started": kept(moved),
   "sandbox.paused": kept(moved),
   "sandbox.resumed": kept(moved),
   "sandbox.stopped": kept(moved),
   "sandbox.reset": kept(z.strictObject({ workspace: z.enum(["empty", "template"]) })),
   "sandbox.forked": kept(z.strictObject({ copies: count, ids: text, memory: flag })),
-  "sandbox.changed": kept(z.strictObject({ what: text })),
+  "sandbox.changed": countedApart(kept(z.strictObject({ what: text }))),
   "sandbox.failed": kept(moved),
   "sandbox.destroyed": kept(moved),
   "sandbox.attached": local(z.strictObject({ engine })),
@@ -210,7 +215,7 @@ export const events = {
   "file.moved": counted(logged(z.strictObject({ from: text, to: text, replace: flag }))),
   "folder.created": counted(logged(path)),
   "archive.unpacked": counted(logged(content)),
-  "signed_url.created": counted(logged(path.extend({ method: text, expires_at: text }))),
+  "signed_url.created": countedApart(logged(path.extend({ method: text, expires_at: text }))),
   "output.copied": kept(z.strictObject({ folder: text, files: count, bytes: count, skipped: count, whole: flag })),
   "output.failed": kept(z.strictObject({ folder: text, reason: text })),
   "artifacts.kept": kept(files.extend({ bytes: count, manifest: text, expires_at: z.iso.datetime() })),
@@ -256,7 +261,7 @@ export const events = {
   "secret.echoed": kept(secret.extend({ host: text })),
   "vault.rotated": logged(key),
 
-  "egress.allowed": counted(logged(connection)),
+  "egress.allowed": countedApart(logged(connection)),
   "egress.failed": counted(logged(connection)),
   "egress.ended": local(
     z.strictObject({
@@ -292,7 +297,7 @@ export const events = {
   "approval.known": logged(answered.extend({ state: z.enum(approvalStates) })),
 
   "port.shared": logged(z.strictObject({ port: count, visibility: text })),
-  "port.link": counted(logged(z.strictObject({ port: count, expires_at: text }))),
+  "port.link": countedApart(logged(z.strictObject({ port: count, expires_at: text }))),
   "port.request": counted(logged(z.strictObject({ port: count, method: text }))),
   "key.created": kept(key.extend({ role: z.enum(roles) })),
   "key.revoked": kept(key),

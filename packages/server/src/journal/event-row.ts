@@ -15,6 +15,11 @@ export function isCountable({ type, detail }: AuditEntry): boolean {
   return kinds[type]?.isCounted?.(detail) === true;
 }
 
+/** True for a type that no flood of other types may hide. */
+export function hasOwnBudget(type: string): boolean {
+  return kinds[type]?.hasOwnBudget === true;
+}
+
 export const feedTypes = (Object.keys(events) as EventType[]).filter((type) => isFor("feed", type)) as FeedType[];
 
 const paths = ["path", "from", "to"];

@@ -1,6 +1,7 @@
 import { createHash, type Hash } from "node:crypto";
 import type { AuditEntry } from "../core/audit.ts";
 import { auditLimits } from "../store/limits.ts";
+import { hasOwnBudget } from "./event-row.ts";
 
 interface Spent {
   rows: number;
@@ -66,8 +67,9 @@ export class RowBudget {
     return counts.map(entryOf);
   }
 
-  #spentBy({ namespace, actor, sandboxId }: AuditEntry): Spent {
-    const key = JSON.stringify([namespace, actor, actor === "system" ? sandboxId : null]);
+  #spentBy({ namespace, actor, sandboxId, type }: AuditEntry): Spent {
+    const own = hasOwnBudget(type) ? type : null;
+    const key = JSON.stringify([namespace, actor, actor === "system" ? sandboxId : null, own]);
     let spent = this.#actors.get(key);
     if (spent === undefined) {
       spent = { rows: 0, isAnnounced: false, counts: new Map() };
