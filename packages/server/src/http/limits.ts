@@ -37,6 +37,8 @@ export const httpLimits = {
   headerBytes: 16 * KiB,
   /** Time for a request's headers. */
   headersTimeoutMs: 20_000,
+  /** Maximum time of a TLS handshake, which costs the daemon more than a connection. */
+  handshakeMs: 5_000,
   /** How long a body may stand still before its client is let go. */
   bodyIdleMs: 120_000,
   /** How long all of a JSON body may take: 24 MiB at 0.7 Mbit/s. */

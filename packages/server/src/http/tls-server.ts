@@ -11,7 +11,7 @@ export function openTlsServer({ cert, key }: CertificatePem, http: Server): TlsS
   const server = createServer({
     ...{ cert, key },
     ALPNProtocols: ["http/1.1"],
-    handshakeTimeout: httpLimits.headersTimeoutMs,
+    handshakeTimeout: httpLimits.handshakeMs,
     noDelay: true,
   });
   server.maxConnections = httpLimits.connections;

@@ -185,8 +185,9 @@ function takeCertificate(server: TlsServer, { certificate }: DaemonMessage): voi
   }
 }
 
-function listenOn(server: Server, fd: number): Promise<void> {
-  return new Promise((resolve, reject) => server.once("error", reject).listen({ fd }, resolve));
+async function listenOn(server: Server, fd: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen({ fd }, resolve));
+  server.on("error", logError); // a connection that could not be accepted is no reason to end
 }
 
 await serve(start);
