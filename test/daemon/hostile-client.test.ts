@@ -6,11 +6,11 @@ import { createInterface } from "node:readline";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineSocketLimits } from "../../packages/server/src/engines/limits.ts";
-import { argumentChecks } from "../../packages/server/src/engines/protocol.ts";
+import { type Verb, verbs } from "../../packages/server/src/engines/verbs.ts";
 import { engines, soak } from "../harness.ts";
 import { openTestEngineServer, type TestEngineServer } from "./engine-server.ts";
 
-const verbs = Object.keys(argumentChecks);
+const names = Object.keys(verbs);
 const limits = { memoryBytes: 64 * 1024 ** 2, cpus: 1, cpuShares: 1024, processes: 8, storageBytes: 16 * 1024 ** 2 };
 const strangeId = "a".repeat(16);
 const marker = "/var/tmp/caisson-hostile-marker";
@@ -107,7 +107,7 @@ describe("a hostile daemon", () => {
     await test[Symbol.asyncDispose]();
   });
 
-  it.each(verbs)("[SBX-19] gets nothing but refusals for %s with what it does not take", async (verb) => {
+  it.each(names)("[SBX-19] gets nothing but refusals for %s with what it does not take", async (verb) => {
     await using hostile = new Hostile(test.socketPath);
     const wrong = garbage.filter((args) => !(takesNothing.includes(verb) && JSON.stringify(args) === "{}"));
     const replies = await Promise.all(wrong.map((args) => hostile.ask(verb, args)));
@@ -124,9 +124,9 @@ describe("a hostile daemon", () => {
 
   it("[SBX-19] cannot act on a sandbox that the engine did not give it", async () => {
     await using hostile = new Hostile(test.socketPath);
-    const verbsOfSandboxes = verbs.filter((verb) => {
+    const verbsOfSandboxes = names.filter((verb) => {
       try {
-        argumentChecks[verb as keyof typeof argumentChecks]({ engine: "container", id: strangeId }, "args");
+        verbs[verb as Verb].check({ engine: "container", id: strangeId }, "args");
         return true;
       } catch {
         return false;

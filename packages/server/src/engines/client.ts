@@ -16,16 +16,9 @@ import { LineReader } from "../core/line-reader.ts";
 import type { EngineChoice } from "../core/request.ts";
 import { Once } from "../lib/once.ts";
 import { engineSocketLimits } from "./limits.ts";
-import {
-  errorOf,
-  type FromEngine,
-  protocolVersion,
-  type ToEngine,
-  type Verb,
-  type VerbArguments,
-  type VerbResult,
-} from "./protocol.ts";
+import { errorOf, type FromEngine, protocolVersion, type ToEngine } from "./protocol.ts";
 import { RemoteEngine } from "./remote-engine.ts";
+import type { Verb, VerbArguments, VerbResult } from "./verbs.ts";
 
 interface Waiting {
   resolve: (value: never) => void;

@@ -1,9 +1,7 @@
 import { join } from "node:path";
-import type { Checkpoint, LoadOptions } from "../core/checkpoint.ts";
-import type { DiskRoom } from "../core/disk-room.ts";
+import type { LoadOptions } from "../core/checkpoint.ts";
 import type {
   AttachedSandbox,
-  Changes,
   CopiedOutput,
   CreatedSandbox,
   DiskListener,
@@ -12,7 +10,6 @@ import type {
   OutputTarget,
   SandboxLimits,
   SandboxSpec,
-  SandboxStats,
   StartOptions,
 } from "../core/engine.ts";
 import { AppError } from "../core/errors.ts";
@@ -25,6 +22,28 @@ import { ownersPaths } from "./oci/sandbox-folder.ts";
 export class RemoteEngine implements Engine {
   readonly name: EngineName;
   readonly #client: EngineClient;
+
+  // Verbs that take and return what the engine does.
+  readonly pause = (id: string) => this.#client.request("pause", this.#of(id));
+  readonly resume = (id: string) => this.#client.request("resume", this.#of(id));
+  readonly stats = (id: string) => this.#client.request("stats", this.#of(id));
+  readonly oomKills = (id: string) => this.#client.request("oomKills", this.#of(id));
+  readonly markFiles = (id: string) => this.#client.request("markFiles", this.#of(id));
+  readonly changedFiles = (id: string) => this.#client.request("changedFiles", this.#of(id));
+  readonly checkpoint = (id: string) => this.#client.request("checkpoint", this.#of(id));
+  readonly restore = (id: string, checkpoint: string) =>
+    this.#client.request("restore", { ...this.#of(id), checkpoint });
+  readonly updateLimits = (id: string, limits: SandboxLimits) =>
+    this.#client.request("updateLimits", { ...this.#of(id), limits });
+  readonly diskRoom = () => this.#client.request("diskRoom", { engine: this.name });
+  readonly layers = () => this.#client.request("layers", { engine: this.name });
+  readonly checkpoints = () => this.#client.request("checkpoints", { engine: this.name });
+  readonly removeLayer = (layer: LayerId) => this.#client.request("removeLayer", { engine: this.name, layer });
+  readonly releaseLayer = (layer: LayerId) => this.#client.request("releaseLayer", { engine: this.name, layer });
+  readonly forgetCheckpoint = (checkpoint: string) =>
+    this.#client.request("forgetCheckpoint", { engine: this.name, checkpoint });
+  readonly removeCheckpoint = (checkpoint: string) =>
+    this.#client.request("removeCheckpoint", { engine: this.name, checkpoint });
 
   constructor(client: EngineClient, name: EngineName) {
     this.#client = client;
@@ -69,56 +88,12 @@ export class RemoteEngine implements Engine {
     return layer;
   }
 
-  diskRoom(): Promise<DiskRoom> {
-    return this.#client.request("diskRoom", { engine: this.name });
-  }
-
-  layers(): Promise<LayerInfo[]> {
-    return this.#client.request("layers", { engine: this.name });
-  }
-
-  async removeLayer(layer: LayerId): Promise<void> {
-    await this.#client.request("removeLayer", { engine: this.name, layer });
-  }
-
-  async releaseLayer(layer: LayerId): Promise<void> {
-    await this.#client.request("releaseLayer", { engine: this.name, layer });
-  }
-
   async waitExit(id: string): Promise<string> {
     return this.#client.owned(id).exit.promise;
   }
 
-  async pause(id: string): Promise<void> {
-    await this.#client.request("pause", this.#of(id));
-  }
-
-  async resume(id: string): Promise<void> {
-    await this.#client.request("resume", this.#of(id));
-  }
-
-  async updateLimits(id: string, limits: SandboxLimits): Promise<void> {
-    await this.#client.request("updateLimits", { ...this.#of(id), limits });
-  }
-
   watchDisk(id: string, told: DiskListener): void {
     this.#client.owned(id).disk = told;
-  }
-
-  stats(id: string): Promise<SandboxStats> {
-    return this.#client.request("stats", this.#of(id));
-  }
-
-  oomKills(id: string): Promise<number> {
-    return this.#client.request("oomKills", this.#of(id));
-  }
-
-  async markFiles(id: string): Promise<void> {
-    await this.#client.request("markFiles", this.#of(id));
-  }
-
-  changedFiles(id: string): Promise<Changes> {
-    return this.#client.request("changedFiles", this.#of(id));
   }
 
   async copyOutput(id: string, to: OutputTarget): Promise<CopiedOutput> {
@@ -140,22 +115,10 @@ export class RemoteEngine implements Engine {
     this.#client.disown(id, "the sandbox was destroyed");
   }
 
-  checkpoint(id: string): Promise<Checkpoint> {
-    return this.#client.request("checkpoint", this.#of(id));
-  }
-
-  async restore(id: string, checkpoint: string): Promise<void> {
-    await this.#client.request("restore", { ...this.#of(id), checkpoint });
-  }
-
   async createFrom(checkpoint: string): Promise<CreatedSandbox> {
     const args = { engine: this.name, checkpoint };
     const created = await this.#client.request("createFrom", args, (made) => this.#client.own(made));
     return { ...created, ...this.#paths(created.id) };
-  }
-
-  async forgetCheckpoint(checkpoint: string): Promise<void> {
-    await this.#client.request("forgetCheckpoint", { engine: this.name, checkpoint });
   }
 
   async keepCheckpoint(checkpoint: string, key: Buffer): Promise<void> {
@@ -165,14 +128,6 @@ export class RemoteEngine implements Engine {
   async loadCheckpoint(checkpoint: string, key: Buffer, options: LoadOptions = {}): Promise<void> {
     const args = { engine: this.name, checkpoint, key: key.toString("hex"), options };
     await this.#client.request("loadCheckpoint", args);
-  }
-
-  async removeCheckpoint(checkpoint: string): Promise<void> {
-    await this.#client.request("removeCheckpoint", { engine: this.name, checkpoint });
-  }
-
-  checkpoints(): Promise<string[]> {
-    return this.#client.request("checkpoints", { engine: this.name });
   }
 
   /** The connection is the client's. */

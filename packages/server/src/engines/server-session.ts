@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { CreatedSandbox, DiskNews, Engine, EngineName } from "../core/engine.ts";
+import type { CreatedSandbox, DiskNews } from "../core/engine.ts";
 import type { EngineSource } from "../core/engine-source.ts";
 import { AppError } from "../core/errors.ts";
 import { jsonLimits } from "../core/json-limits.ts";
@@ -7,17 +7,10 @@ import { LineReader } from "../core/line-reader.ts";
 import { parseJson } from "../core/parse-json.ts";
 import { matching, shape, within } from "../core/shape.ts";
 import { engineSocketLimits } from "./limits.ts";
-import {
-  argumentChecks,
-  describeError,
-  type FromEngine,
-  protocolVersion,
-  type Verb,
-  type VerbArguments,
-  type VerbResult,
-} from "./protocol.ts";
-import { type ServerFolders, withFolder } from "./server-folders.ts";
+import { describeError, type FromEngine, protocolVersion } from "./protocol.ts";
+import type { ServerFolders } from "./server-folders.ts";
 import { ServerWatches } from "./server-watches.ts";
+import { isVerb, type VerbContext, verbs } from "./verbs.ts";
 
 const number = within({ default: 1, min: 1, max: Number.MAX_SAFE_INTEGER });
 const request = shape<{ n: number; verb: string; args: unknown }>({
@@ -27,9 +20,6 @@ const request = shape<{ n: number; verb: string; args: unknown }>({
 });
 const answer = shape<{ answer: number }>({ answer: number });
 
-/** Verbs after which the daemon owns the sandbox that they return. */
-const owning: ReadonlySet<string> = new Set<Verb>(["create", "createFrom", "attach", "start"]);
-
 /**
  * One daemon, from its connection to its end. Everything it says is checked against the list of verbs; what it created
  * and kept is left to the next daemon when it ends, however it ends, and everything else of it is destroyed (S22).
@@ -37,11 +27,9 @@ const owning: ReadonlySet<string> = new Set<Verb>(["create", "createFrom", "atta
 export class ServerSession {
   readonly ended: Promise<void>;
   readonly #socket: Socket;
-  readonly #engines: EngineSource;
-  readonly #folders: ServerFolders;
+  readonly #context: VerbContext;
   readonly #onError: (error: unknown) => void;
   readonly #reader = new LineReader(engineSocketLimits.requestBytes);
-  readonly #watches = new ServerWatches();
   readonly #underWay = new Set<Promise<void>>();
   readonly #asked = new Map<number, () => void>();
   #lastAsked = 0;
@@ -50,8 +38,7 @@ export class ServerSession {
 
   constructor(socket: Socket, engines: EngineSource, folders: ServerFolders, onError: (error: unknown) => void) {
     this.#socket = socket;
-    this.#engines = engines;
-    this.#folders = folders;
+    this.#context = { engines, folders, watches: new ServerWatches() };
     this.#onError = onError;
     const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
     this.ended = closed.then(() => this.#leave());
@@ -114,85 +101,20 @@ export class ServerSession {
   async #act(n: number, verb: string, args: unknown): Promise<void> {
     let ok: unknown;
     try {
-      if (!Object.hasOwn(argumentChecks, verb)) throw new AppError("unsupported", "unknown verb");
-      ok = await this.#do(verb as Verb, args);
+      if (!isVerb(verb)) throw new AppError("unsupported", "unknown verb");
+      ok = await verbs[verb].run(args, this.#context);
     } catch (error) {
       if (!(error instanceof AppError)) this.#onError(error);
       this.#send({ n, error: describeError(error) });
       return;
     }
     this.#send({ n, ok: ok ?? null });
-    if (owning.has(verb)) await this.#follow(ok as CreatedSandbox);
-  }
-
-  #do<V extends Verb>(verb: V, args: unknown): Promise<VerbResult<V>> {
-    return this.#verbs[verb](argumentChecks[verb](args, "args"));
-  }
-
-  readonly #verbs: { [V in Verb]: (args: VerbArguments<V>) => Promise<VerbResult<V>> } = {
-    choose: ({ choice }) => this.#engines.choose(choice),
-    kept: () => this.#engines.kept(),
-    engineOfKept: async ({ id }) => (await this.#engines.engineOfKept(id)) ?? null,
-    searchPath: () => this.#engines.searchPath(),
-    probe: () => this.#engines.probe(),
-    checkHost: () => this.#engines.checkHost(),
-    create: async ({ engine, spec }) => withoutPaths(await this.#create(await this.#open(engine), spec)),
-    attach: async ({ engine, id }) => withoutPaths(await (await this.#open(engine)).attach(id)),
-    detach: async ({ engine, id }) => nothing((await this.#open(engine)).detach(id)),
-    stop: async ({ engine, id }) => nothing((await this.#open(engine)).stop(id)),
-    start: async ({ engine, id, options }) => withoutPaths(await (await this.#open(engine)).start(id, options)),
-    reset: async ({ engine, id }) => nothing((await this.#open(engine)).reset(id)),
-    freeze: async ({ engine, id, options }) => (await this.#open(engine)).freeze(id, options),
-    diskRoom: async ({ engine }) => (await this.#open(engine)).diskRoom(),
-    layers: async ({ engine }) => (await this.#open(engine)).layers(),
-    removeLayer: async ({ engine, layer }) => nothing((await this.#open(engine)).removeLayer(layer)),
-    releaseLayer: async ({ engine, layer }) => nothing((await this.#open(engine)).releaseLayer(layer)),
-    pause: async ({ engine, id }) => nothing((await this.#open(engine)).pause(id)),
-    resume: async ({ engine, id }) => nothing((await this.#open(engine)).resume(id)),
-    updateLimits: async ({ engine, id, limits }) => nothing((await this.#open(engine)).updateLimits(id, limits)),
-    stats: async ({ engine, id }) => (await this.#open(engine)).stats(id),
-    oomKills: async ({ engine, id }) => (await this.#open(engine)).oomKills(id),
-    markFiles: async ({ engine, id }) => nothing((await this.#open(engine)).markFiles(id)),
-    changedFiles: async ({ engine, id }) => (await this.#open(engine)).changedFiles(id),
-    destroy: async ({ engine, id }) => nothing((await this.#open(engine)).destroy(id)),
-    destroyKept: async ({ engine, id }) => nothing((await this.#open(engine)).destroyKept(id)),
-    checkpoint: async ({ engine, id }) => (await this.#open(engine)).checkpoint(id),
-    restore: async ({ engine, id, checkpoint }) => nothing((await this.#open(engine)).restore(id, checkpoint)),
-    createFrom: async ({ engine, checkpoint }) => withoutPaths(await (await this.#open(engine)).createFrom(checkpoint)),
-    forgetCheckpoint: async ({ engine, checkpoint }) =>
-      nothing((await this.#open(engine)).forgetCheckpoint(checkpoint)),
-    keepCheckpoint: async ({ engine, checkpoint, key }) =>
-      nothing((await this.#open(engine)).keepCheckpoint(checkpoint, Buffer.from(key, "hex"))),
-    loadCheckpoint: async ({ engine, checkpoint, key, options }) =>
-      nothing((await this.#open(engine)).loadCheckpoint(checkpoint, Buffer.from(key, "hex"), options)),
-    removeCheckpoint: async ({ engine, checkpoint }) =>
-      nothing((await this.#open(engine)).removeCheckpoint(checkpoint)),
-    checkpoints: async ({ engine }) => (await this.#open(engine)).checkpoints(),
-    copyOutput: async ({ engine, id, folder }) => {
-      const opened = await this.#open(engine);
-      return withFolder(this.#folders, "output", folder, (path) => opened.copyOutput(id, { path }));
-    },
-    watchFiles: async ({ engine, id }) => this.#watches.add(await (await this.#open(engine)).watchFiles(id)),
-    watchNext: ({ watch }) => this.#watches.next(watch),
-    watchClose: ({ watch }) => nothing(this.#watches.close(watch)),
-  };
-
-  async #create(
-    engine: Engine,
-    { folder, outputFolder, ...spec }: VerbArguments<"create">["spec"],
-  ): Promise<CreatedSandbox> {
-    if (outputFolder !== undefined) await withFolder(this.#folders, "output", outputFolder, async () => undefined);
-    if (folder === undefined) return engine.create(spec);
-    return withFolder(this.#folders, "input", folder, (inputFolder) => engine.create({ ...spec, inputFolder }));
-  }
-
-  #open(name: EngineName): Promise<Engine> {
-    return this.#engines.open(name);
+    if (verbs[verb].owns) await this.#follow(ok as CreatedSandbox);
   }
 
   /** After the answer that names it, so that the daemon knows of what it hears. */
   async #follow({ engine, id }: CreatedSandbox): Promise<void> {
-    const opened = await this.#open(engine);
+    const opened = await this.#context.engines.open(engine);
     try {
       opened.watchDisk(id, (news) => this.#tellDisk(id, news));
     } catch {
@@ -226,21 +148,11 @@ export class ServerSession {
   async #leave(): Promise<void> {
     this.#closed = true;
     for (const done of this.#asked.values()) done();
-    await this.#watches.closeAll();
+    await this.#context.watches.closeAll();
     await Promise.allSettled(this.#underWay);
-    await this.#watches.closeAll();
-    await this.#engines[Symbol.asyncDispose]();
+    await this.#context.watches.closeAll();
+    await this.#context.engines[Symbol.asyncDispose]();
   }
-}
-
-function withoutPaths<S extends CreatedSandbox>(created: S) {
-  const { toGuestPath: _to, fromGuestPath: _from, ownerFolder: _owner, ...rest } = created;
-  return rest;
-}
-
-async function nothing(done: Promise<void>): Promise<null> {
-  await done;
-  return null;
 }
 
 function parse(line: string): unknown {
