@@ -21,7 +21,7 @@ import { type Check, flag, matching, oneOf, optional, shape, within } from "../c
 import { type ServerFolders, withFolder } from "./server-folders.ts";
 import type { ServerWatches } from "./server-watches.ts";
 
-/** What a daemon's connection can use. */
+/** Parts of the engine that a verb can use. */
 export interface VerbContext {
   engines: EngineSource;
   folders: ServerFolders;
