@@ -100,7 +100,7 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
     const entry = images.entryOf(name);
     if (entry === undefined)
       throw new AppError("not_found", `unknown image of the catalogue ${JSON.stringify(name).slice(0, 80)}`, {
-        hint: `it has ${images.catalogue.map(({ spec }) => spec.name).join(", ")}`,
+        hint: `images: ${images.catalogue.map(({ spec }) => spec.name).join(", ")}`,
       });
     return this.#importSpec(caller, entry.spec, "catalogue");
   }
