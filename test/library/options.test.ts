@@ -106,7 +106,9 @@ describe("options of the library", () => {
     const crowd =
       "import os, time\nmade = 0\ntry:\n  while made < 19:\n    if os.fork() == 0: time.sleep(60)\n    made += 1\nexcept OSError: pass\nprint(made)";
     expect((await code(crowd, { max_processes: 5 })).stdout).toBe("4\n");
-    expect(await code("x = b'x' * 100_000_000", { max_ram_mb: 64 })).toMatchObject({ ended_by: "memory" });
+    expect(await code("import time\nx = b'x' * 100_000_000\ntime.sleep(60)", { max_ram_mb: 64 })).toMatchObject({
+      ended_by: "memory",
+    });
     const opened = { command: "true", allowed_domains: ["*.com"] };
     await expect(other.exec(opened)).rejects.toMatchObject({ code: "invalid" }); // the rule is read
   });
