@@ -10,7 +10,7 @@ const severities = { informational: 1, medium: 3, critical: 5 };
 const virtualDevice = 6;
 const regularFile = 1;
 const folder = 2;
-/** What a `file.read` of a folder is. */
+/** Kinds of `file.read` entries about a folder. */
 const foldersRead = /^(archive|search)$/;
 const endings = /\.(denied|failed|timeout|broken|lost)$/;
 

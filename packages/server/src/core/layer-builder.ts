@@ -14,7 +14,7 @@ export interface Layers {
 export interface Builder {
   readonly files: Pick<SandboxFiles, "write">;
   exec(request: RunRequest): Promise<RunResult>;
-  /** Lets it reach hosts until that is disposed of. */
+  /** Opens hosts to the builder until the result is disposed of. */
   reach(hosts: readonly RuleDraft[], how: { keepsFiles: boolean }): Promise<Disposable>;
 }
 

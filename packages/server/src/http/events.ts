@@ -49,7 +49,7 @@ function lastEventId(call: EventCall): number | undefined {
   return given ?? call.query.after;
 }
 
-/** Of each event, as long as it is among the newest. */
+/** Position of each event that is among the newest. */
 const lines = new WeakMap<JournalEvent | LagEvent, Partial<Record<StreamFormat, Buffer>>>();
 
 /** The same bytes for all who follow: thousands that do not read hold no copies. */

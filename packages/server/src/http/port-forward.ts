@@ -41,7 +41,7 @@ export interface PortSocket {
 /** A client's word about who it is counts for nothing. */
 const ofForwarding = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "expect"];
 
-/** Gives the connection to the port, and what is asked there. */
+/** Opens a connection to the port and prepares the request for it. */
 async function reach(
   sandbox: Sandbox,
   request: PortRequest,

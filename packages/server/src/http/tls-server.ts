@@ -4,7 +4,7 @@ import type { CertificatePem } from "../core/certificate.ts";
 import { httpLimits } from "./limits.ts";
 
 /**
- * Gives the connections of its clients to an HTTP server, which checks and limits them like any other. It listens nowhere by itself.
+ * Passes TLS connections to an HTTP server, which checks and limits them like all others. The caller makes it listen.
  * Versions and ciphers are Node's: TLS 1.2 or newer.
  */
 export function openTlsServer({ cert, key }: CertificatePem, http: Server): TlsServer {
