@@ -49,7 +49,7 @@ function lastEventId(call: EventCall): number | undefined {
   return given ?? call.query.after;
 }
 
-/** Position of each event that is among the newest. */
+/** Encoded forms of the newest events. */
 const lines = new WeakMap<JournalEvent | LagEvent, Partial<Record<StreamFormat, Buffer>>>();
 
 /** The same bytes for all who follow: thousands that do not read hold no copies. */

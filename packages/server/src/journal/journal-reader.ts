@@ -146,7 +146,7 @@ export class JournalReader implements EventReader {
     return undefined;
   }
 
-  /** True if retention removed rows of the namespace after the last one that the reader knows. */
+  /** Returns a lag marker if retention removed rows of the namespace after the last one that the reader knows. */
   async #lostBefore(first: AuditRow | undefined): Promise<LagEvent | undefined> {
     const { before, filter } = this.#parts;
     if (first === undefined || filter.namespace === undefined || first.sequence === 1) return undefined;

@@ -7,7 +7,7 @@ export interface InsideParts {
   onError: (error: unknown) => void;
 }
 
-/** Records events that only the owner of a sandbox sees. Use cases record everything else. */
+/** Events that only the owner of a sandbox sees. Use cases record everything else. */
 const inside: readonly EventType[] = ["secret.probing", "secret.echoed", "disk.low", "disk.recovered"];
 
 /** Records what happens inside the sandboxes of a daemon. */
