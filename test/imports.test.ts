@@ -41,6 +41,8 @@ const LAYERS: Record<string, readonly string[] | typeof BELOW> = {
   images: [],
   "package-install": [],
   sandboxes: ["dlp", "tar"],
+  servers: ["http-over", "mcp-protocol", "tar"],
+  gateway: ["http-over", "mcp-protocol"],
   templates: [],
   validation: [],
   web: [],
@@ -62,7 +64,7 @@ const LAYERS: Record<string, readonly string[] | typeof BELOW> = {
   mcp: ["mcp-protocol", "tools", "validation"],
   // biome-ignore format: a list of words
   http: [
-    "audit-export", "dlp", "egress", "http-over", "identity", "images", "journal", "mcp", "package-install", "registries",
+    "audit-export", "dlp", "egress", "gateway", "http-over", "identity", "images", "journal", "mcp", "package-install", "registries",
     "sandboxes", "schemas", "templates", "tools", "webhooks",
   ],
 

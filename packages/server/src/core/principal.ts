@@ -1,4 +1,4 @@
-import type { Role } from "./scope.ts";
+import type { KeyScope, Role } from "./scope.ts";
 
 /** Authenticated caller. */
 export interface Principal {
@@ -8,6 +8,8 @@ export interface Principal {
   /** The tenant it acts in. Only an admin's key may name another, call by call. */
   namespace: string;
   role: Role;
+  /** All that it may do, for a key that is limited to scopes of its own; undefined: what its role may. */
+  scopes?: readonly KeyScope[];
 }
 
 /** On whose behalf something is done, and in which request. */
@@ -20,9 +22,15 @@ export interface Caller {
   readonly gone?: AbortSignal | undefined;
   /** Hears how far it is with what it waits for, and so waits longer. */
   readonly told?: ((message: string) => void) | undefined;
+  /** Set by the use case of hosted servers alone: it acts in sandboxes of this server, which nobody else finds. */
+  readonly serverId?: string;
 }
 
 /** The same, for what goes on whoever leaves. */
-export function unattended({ principal, requestId, priority }: Caller): Caller {
-  return { principal, requestId, ...(priority === undefined ? {} : { priority }) };
+export function unattended({ principal, requestId, priority, serverId }: Caller): Caller {
+  return {
+    ...{ principal, requestId },
+    ...(priority === undefined ? {} : { priority }),
+    ...(serverId === undefined ? {} : { serverId }),
+  };
 }

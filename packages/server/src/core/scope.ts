@@ -35,14 +35,35 @@ export const scopes = {
 } as const satisfies Record<string, ScopeRow>;
 export type Scope = keyof typeof scopes;
 
+/** A scope of the table, or one hosted server (`server:ID`), or one of its tools (`server:ID:TOOL`). */
+export type KeyScope = Scope | `server:${string}`;
+
 /** The weakest role that holds a scope. */
 export function lowestRole(scope: Scope): Role {
   return scopes[scope].roles[0];
 }
 
-export function isAllowed(principal: Pick<Principal, "role">, scope: Scope): boolean {
+/** A key with scopes of its own has these, as far as its role has them. */
+export function isAllowed({ role, scopes: own }: Pick<Principal, "role" | "scopes">, scope: Scope): boolean {
   const holders: readonly Role[] = scopes[scope].roles;
-  return holders.includes(principal.role);
+  return holders.includes(role) && (own === undefined || own.includes(scope));
+}
+
+/** True if it may connect to this hosted server, and list what the server offers. */
+export function mayReachServer({ role, scopes: own }: Pick<Principal, "role" | "scopes">, serverId: string): boolean {
+  if (!isAllowed({ role }, "use")) return false;
+  const prefix = `server:${serverId}`;
+  return own === undefined || own.some((one) => one === prefix || one.startsWith(`${prefix}:`));
+}
+
+/** True if it may call this tool of a hosted server. */
+export function mayCallTool(
+  { role, scopes: own }: Pick<Principal, "role" | "scopes">,
+  serverId: string,
+  tool: string,
+): boolean {
+  if (!isAllowed({ role }, "use")) return false;
+  return own === undefined || own.includes(`server:${serverId}`) || own.includes(`server:${serverId}:${tool}`);
 }
 
 export function requireScope(principal: Principal, scope: Scope): void {
