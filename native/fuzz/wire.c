@@ -53,6 +53,10 @@ void poll_add(int fd, uint32_t events, enum poll_tag tag, uint32_t slot) {
   poll_fd(fd);
 }
 void poll_remove(int fd) { poll_fd(fd); }
+void poll_close(int fd) {
+  poll_fd(fd);
+  close(fd);
+}
 void poll_change(int fd, uint32_t events, enum poll_tag tag, uint32_t slot) { poll_add(fd, events, tag, slot); }
 
 void configure(const struct spec *spec) { expect(spec->lease_ms <= DURATION_MOST_MS, "times are bounded"); }

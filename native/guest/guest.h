@@ -214,6 +214,7 @@ extern uint64_t guest_last_ping_ms;
 _Noreturn void die(const char *what);
 void poll_add(int fd, uint32_t events, enum poll_tag tag, uint32_t slot);
 void poll_remove(int fd);
+void poll_close(int fd);
 void poll_change(int fd, uint32_t events, enum poll_tag tag, uint32_t slot);
 void configure(const struct spec *spec);
 

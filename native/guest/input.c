@@ -43,7 +43,7 @@ static void input_ring_fit(struct input *in, uint64_t need) {
 
 void stream_input_stop(struct stream *s) {
   if (s->in.fd >= 0 && is_tunnel(s->kind)) shutdown(s->in.fd, SHUT_WR);
-  else if (s->in.fd >= 0) close(s->in.fd);
+  else if (s->in.fd >= 0) poll_close(s->in.fd);
   s->in.fd = -1;
   s->in.consumed = s->in.received;
   if (s->in.ring) input_ring_give(&s->in);

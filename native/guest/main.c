@@ -33,6 +33,12 @@ void poll_add(int fd, uint32_t events, enum poll_tag tag, uint32_t slot) {
   poll_control(EPOLL_CTL_ADD, fd, events, tag, slot);
 }
 void poll_remove(int fd) { poll_control(EPOLL_CTL_DEL, fd, 0, 0, 0); }
+/* Closing alone would not do: a newborn has a copy of every descriptor until it becomes its program, and so long the closed
+   one would be polled on, with events for whichever stream has the slot next. */
+void poll_close(int fd) {
+  epoll_ctl(guest_epoll, EPOLL_CTL_DEL, fd, NULL); /* refused for one that is not polled */
+  close(fd);
+}
 void poll_change(int fd, uint32_t events, enum poll_tag tag, uint32_t slot) {
   poll_control(EPOLL_CTL_MOD, fd, events, tag, slot);
 }

@@ -149,7 +149,7 @@ void stream_finish(struct stream *s, const struct exit_record *record) {
   if (s->finished) return;
   s->finished = true;
   s->exit = *record;
-  if (s->in.fd >= 0) close(s->in.fd);
+  if (s->in.fd >= 0) poll_close(s->in.fd);
   s->in.fd = -1;
   s->drain_end = s->out[0].tail + TERMINAL_LEFT_BYTES;
   /* What is in the pipes is the run's; whatever still holds their other end is not. */
@@ -158,7 +158,7 @@ void stream_finish(struct stream *s, const struct exit_record *record) {
 }
 
 static void output_eof(const struct stream *s, struct output *o) {
-  if (o->fd >= 0 && !is_tunnel(s->kind)) close(o->fd);
+  if (o->fd >= 0 && !is_tunnel(s->kind)) poll_close(o->fd);
   o->fd = -1;
   o->eof = true;
   o->eof_ms = now_ms();
@@ -294,7 +294,7 @@ static void release(uint32_t slot) {
   streams[slot] = NULL;
   find_no_more(s);
   stream_input_stop(s);
-  if (s->warm_channel >= 0) close(s->warm_channel);
+  if (s->warm_channel >= 0) poll_close(s->warm_channel);
   for (int i = 0; i < 2; i++) {
     output_eof(s, &s->out[i]);
     ring_give(&s->out[i]);

@@ -47,7 +47,7 @@ static void end(struct stream *s, const struct exit_record *record) {
   s->in.fd = -1; /* no end of file before a reset */
   stream_input_stop(s);
   stream_output_stop(s);
-  if (s->socket >= 0) close(s->socket);
+  if (s->socket >= 0) poll_close(s->socket);
   s->socket = -1;
   stream_finish(s, record);
 }

@@ -96,7 +96,7 @@ static void begin(int kind) {
 }
 
 static void hang_up(struct warm *w) {
-  if (w->channel >= 0) close(w->channel);
+  if (w->channel >= 0) poll_close(w->channel);
   w->channel = -1;
   w->ready = false;
 }
@@ -291,7 +291,7 @@ void warm_event(uint32_t which) {
   if (which >= KINDS) {
     struct stream *s = which - KINDS < STREAMS_MAX ? streams[which - KINDS] : NULL;
     if (s && s->warm_channel >= 0 && !take_replies(s->warm_channel, NULL)) {
-      close(s->warm_channel);
+      poll_close(s->warm_channel);
       s->warm_channel = -1;
     }
     return;

@@ -71,13 +71,14 @@ function missing(path: string, keys: readonly AuditKey[], { sandboxes, runs }: A
   const db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
   try {
     const record = db.prepare("select record from runs where run_id = ?");
-    const ended = db.prepare("select 1 from audit where run_id = ? and type = 'execution.completed'");
+    const ended = db.prepare("select type, detail from audit where run_id = ? and type <> 'execution.started'");
     const made = db.prepare("select 1 from audit where sandbox_id = ? and type = 'sandbox.created'");
     return [
       ...runs.flatMap(({ id, stdout }) => {
         const row = record.get(id);
         if (row === undefined) return [`record of ${id}`];
-        if (ended.get(id) === undefined) return [`entry of ${id}`];
+        const entry = ended.get(id);
+        if (entry?.type !== "execution.completed") return [`entry of ${id}: ${entry?.type} ${entry?.detail}`];
         return JSON.parse(String(row.record)).stdout === stdout ? [] : [`output of ${id}`];
       }),
       ...sandboxes.flatMap((id) => (made.get(id) === undefined ? [`entry of ${id}`] : [])),
