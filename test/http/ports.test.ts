@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { engines } from "../harness.ts";
 import type { Api } from "./api.ts";
@@ -272,3 +273,22 @@ describe.each(engines)("ports of a sandbox (%s)", (engine) => {
     expect((await browse("/", { host: "8000-nothing.localhost" })).status).toBe(403);
   });
 });
+
+it("[NET-14] a public port lets a client go that stops in the middle of its body", async () => {
+  await using server = await openTestServer("container", { bodyIdleMs: 100 });
+  server.browsers.server.listen(0, "127.0.0.1");
+  await once(server.browsers.server, "listening");
+  const { port } = server.browsers.server.address() as AddressInfo;
+  const [agent, operator] = [await server.as("agent"), await server.as("operator")];
+  const id = await agent.create();
+  const at = `/api/v1/sandboxes/${id}`;
+  const program =
+    "import socket; s = socket.create_server(('127.0.0.1', 8000)); print('up', flush=True); c = s.accept()[0]; c.recv(1); input()";
+  const { json } = await agent.post(`${at}/processes`, { command: ["python3", "-c", program], stdin: true });
+  const output = () => agent.get(`${at}/processes/${json.id}/output`);
+  await vi.waitFor(async () => expect((await output()).json.next_offset).toBeGreaterThan(0), { timeout: 30_000 });
+  await operator.send("PUT", `${at}/ports/8000`, { json: { visibility: "public" } });
+  const socket = connect(port, "127.0.0.1");
+  socket.write(`POST / HTTP/1.1\r\nhost: 8000-${id}.localhost\r\ncontent-length: 100\r\n\r\n{`);
+  expect(await text(socket).catch((error: Error) => error.message)).toMatch(/^(|read ECONNRESET)$/);
+}, 60_000);

@@ -74,6 +74,7 @@ export async function openDoors(
     keyring,
     journal,
     domain: portDomain,
+    bodyIdleMs: parts.bodyIdleMs,
     onError: parts.onError,
   });
   const toolParts = toolPartsOf(service, auditContent);

@@ -20,6 +20,7 @@ import { httpLimits, portLimits } from "./limits.ts";
 import { askPort, askSocket, joinSocket, type PortRequest } from "./port-forward.ts";
 import { ownOriginHeaders } from "./port-headers.ts";
 import { problemType, report, toProblem } from "./problem.ts";
+import { watchBody } from "./request-body.ts";
 
 const cookieName = "caisson_port";
 const tokenName = "caisson_token";
@@ -32,6 +33,8 @@ export interface PortServerParts {
   journal: Recorder;
   /** Below it every port has a name: `8000-SANDBOX.localhost`. */
   domain: string;
+  /** How long a client may be silent in the middle of a body. Default: as on the API. */
+  bodyIdleMs?: number | undefined;
   onError: (error: unknown) => void;
 }
 
@@ -99,6 +102,7 @@ export class PortServer {
     const address = this.#address(request);
     const entered = this.#enter(request, address);
     if (entered !== undefined) return void response.writeHead(303, entered).end();
+    watchBody(request, this.#parts.bodyIdleMs ?? httpLimits.bodyIdleMs);
     await this.#lend(request, address, async (sandbox) => {
       const answer = await askPort(sandbox, requestOf(request, address), hasBody(request) ? request : undefined);
       response.writeHead(answer.status, ownOriginHeaders(answer.headers));

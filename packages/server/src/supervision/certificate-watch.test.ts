@@ -12,7 +12,11 @@ it("[S109] a certificate's new files are taken or refused once for each time tha
   await writeFile(paths.certFile, cert);
   await writeFile(paths.keyFile, key);
   const said: string[] = [];
-  using watch = await CertificateWatch.open({ paths, everyMs: 2, log: (text) => said.push(text) });
+  const log = (text: string) => {
+    said.push(text);
+    if (said.length === 1) throw new Error("no space left");
+  };
+  using watch = await CertificateWatch.open({ paths, everyMs: 2, log });
   const taken = vi.fn();
   watch.start(taken);
   const steps = [

@@ -1,3 +1,4 @@
+import { emitWarning } from "node:process";
 import { setInterval } from "node:timers/promises";
 import type { CertificatePem } from "../core/certificate.ts";
 import { AppError, messageOf } from "../core/errors.ts";
@@ -70,7 +71,7 @@ export class CertificateWatch implements Disposable {
   }
 
   async #load(onChange: OnChange): Promise<void> {
-    const { paths, log } = this.#parts;
+    const { paths } = this.#parts;
     const until = () => this.#current.expiresAt.toISOString();
     try {
       const found = await readCertificate(paths);
@@ -79,10 +80,19 @@ export class CertificateWatch implements Disposable {
       this.#current = found;
       this.#problem = null;
       onChange(this.pem);
-      log(`uses the new certificate in ${paths.certFile}, which expires at ${until()}`);
+      this.#log(`uses the new certificate in ${paths.certFile}, which expires at ${until()}`);
     } catch (error) {
       this.#problem = messageOf(error);
-      log(`${this.#problem}; still uses the earlier certificate, which expires at ${until()}`);
+      this.#log(`${this.#problem}; still uses the earlier certificate, which expires at ${until()}`);
+    }
+  }
+
+  /** A log that cannot be written, on a full disk for example, does not end the watch. */
+  #log(text: string): void {
+    try {
+      this.#parts.log(text);
+    } catch (error) {
+      emitWarning(`cannot log: ${messageOf(error)}`);
     }
   }
 
