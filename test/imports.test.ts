@@ -98,7 +98,8 @@ const NO_WAY_OUT: Record<string, string> = {
 
 /** Files beside `sandboxes` and the local command line that run something in a sandbox. */
 const RUNNERS: Record<string, string> = {
-  [`${source}/compose/layer-builder.ts`]: "images are made for operators, in sandboxes of nobody",
+  [`${source}/compose/layer-builder.ts`]: "layers are made in sandboxes of nobody",
+  [`${source}/compose/run-script.ts`]: "steps of those layers",
   [`${source}/sandboxes/fleet/fleet.ts`]: "the value that was judged",
   [`${source}/tools/inspect-variables.ts`]: "a fixed text that lists names of variables",
 };

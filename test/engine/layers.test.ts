@@ -189,6 +189,40 @@ open("/home/user/.own", "w").write("home")`,
     ]);
   });
 
+  it.skipIf(ordinary)("[HOS-01] are a root with what was added to another root, which is not copied", async () => {
+    await using home = await makeHome();
+    await using builder = await openTidyEngine("container", home);
+    await using engine = await openTidyEngine(name, home);
+    const base = await freezeTree(
+      builder,
+      `${makeRoot}
+os.makedirs("/workspace/opt/folder/deep")
+open("/workspace/opt/folder/deep/file", "w").write("deep")
+open("/workspace/opt/gone", "w").write("gone")`,
+    );
+    const made = await builder.create({ limits, root: base.id, base: base.id });
+    await ask(
+      made,
+      'os.mkdir("/workspace/app")',
+      'open("/workspace/app/server", "w").write("added")',
+      'open("/workspace/etc/own", "w").write("changed")',
+      'os.remove("/workspace/opt/gone")',
+      'os.rename("/workspace/opt/folder", "/workspace/opt/moved")',
+    );
+    const layer = await builder.freeze(made.id, { keep: false });
+    expect(layer.below).toEqual([base.id]);
+    expect(layer.bytes).toBeLessThan(base.bytes / 2);
+    const used = await engine.create({ limits, root: layer.id });
+    expect(await ask(used, '[open(p).read() for p in ("/app/server", "/etc/own", "/opt/moved/deep/file")]')).toEqual([
+      "added",
+      "changed",
+      "deep",
+    ]);
+    expect(await ask(used, 'sorted(os.listdir("/opt"))')).toEqual(["moved"]);
+    await expect(ask(used, 'open("/app/server", "a")')).rejects.toThrow(/Read-only|Permission/);
+    await expect(engine.removeLayer(base.id)).rejects.toMatchObject({ code: "conflict" });
+  });
+
   it("[IMG-06] cannot be removed while a sandbox or a layer needs them, and leave nothing when they can", async () => {
     await using home = await makeHome();
     await using engine = await openTidyEngine(name, home);

@@ -1,7 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FleetHome, makeHome } from "../fleet/fixture.ts";
 import { engines, ordinary } from "../harness.ts";
-import { admin, logOf, openImages, openRegistries, runIn, type TestImages, type TestRegistries } from "./fixture.ts";
+import {
+  admin,
+  logOf,
+  openImages,
+  openRegistries,
+  runIn,
+  silent,
+  type TestImages,
+  type TestRegistries,
+} from "./fixture.ts";
 
 const spec = `name: made
 description: a test
@@ -94,6 +103,21 @@ describe.skipIf(ordinary)("an image of a specification", () => {
     const alias = await runIn(service, "registry.example/made:1", engine, "tool");
     expect(alias).toMatchObject({ stdout: "from the library\n", record: { image: "made" } });
   });
+
+  it("[HOS-01] is added to without a copy, and the addition is removed alone", async () => {
+    const { layerId: root } = service.images.get("made");
+    const added = await service.layers.build({ root, over: true }, ({ run }) =>
+      run({ name: "add", text: "mkdir app && tool >app/said && echo changed >etc/tool.conf" }, silent),
+    );
+    expect(added.below).toEqual([root]);
+    expect(added.bytes).toBeLessThan(1024 ** 2);
+    await using sandbox = await service.caisson.createSandbox({ engine: "container", root: added.id });
+    const { stdout } = await sandbox.exec({ command: "cat /app/said /etc/tool.conf /opt/own/note" });
+    expect(stdout).toBe("from the library\nchanged\nof mine");
+    await sandbox.destroy();
+    await service.layers.remove(added.id);
+    await expect(service.layers.build({ root: null, over: true }, async () => undefined)).rejects.toThrow(/own root/);
+  }, 120_000);
 
   it("[IMG-04] that names an unknown package fails with its step, and leaves nothing", async () => {
     const before = await service.caisson.layers();

@@ -26,6 +26,8 @@ describe("the catalogue", () => {
     expect(entry("data-science").spec.debian).toContain("python3>=3.12");
     const wanted = ["pandas", "numpy", "scipy", "scikit-learn", "matplotlib"];
     expect(entry("data-science").spec.pip).toEqual(expect.arrayContaining(wanted));
+    expect(entry("mcp-runtime").spec.debian).toEqual(expect.arrayContaining(["python3>=3.11", "python3-venv", "git"]));
+    expect(entry("mcp-runtime").spec.pip).toContain("uv");
     for (const { text } of catalogue) expect(text.split("\n").length).toBeLessThan(60);
   });
 });
@@ -35,6 +37,8 @@ const imports = {
     "python3 -c 'import sys; assert sys.version_info >= (3, 12); import requests, yaml, PIL.Image, openpyxl, docx, pypdf' && node -e 'require(\"typescript\")' && git --version && curl --version && jq --version",
   "data-science":
     "python3 -c 'import numpy, pandas, scipy.stats, sklearn.linear_model, matplotlib.pyplot as plot; plot.plot([1, 2]); plot.savefig(\"x.png\")'",
+  "mcp-runtime":
+    "python -c 'import sys, venv, zoneinfo; assert sys.version_info >= (3, 11); zoneinfo.ZoneInfo(\"Europe/Paris\")' && python3 -m pip --version && uv --version && git --version && node -e 'assert.ok(process.versions.node.startsWith(\"24.\"))' && npm --version && npx --version && [ /data -ef /workspace ] && [ -d /app ]",
 };
 
 /** Minutes, and gigabytes of other people's packages: with this machine's own registries. */

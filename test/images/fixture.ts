@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import type { Service } from "../../packages/server/src/compose/service.ts";
 import type { AptSources } from "../../packages/server/src/core/apt.ts";
+import type { StepProgress } from "../../packages/server/src/core/build-script.ts";
 import { toCommand } from "../../packages/server/src/core/command.ts";
 import type { RuleDraft } from "../../packages/server/src/core/egress-policies.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
@@ -21,6 +22,13 @@ export const admin: Caller = {
   requestId: "request",
 };
 export const command = (line: string) => toCommand({ what: { line } });
+
+/** Progress that nobody follows. */
+export const silent: StepProgress = {
+  log: { write: async () => undefined },
+  signal: new AbortController().signal,
+  begin: async () => undefined,
+};
 
 /** The registries of one machine, for daemons in this process and in others. */
 export interface TestRegistries extends AsyncDisposable {

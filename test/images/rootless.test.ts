@@ -10,7 +10,16 @@ import { inPieces } from "../oci/read-back.ts";
 import { smallRoot } from "../oci/small-root.ts";
 import { findObstacle, OrdinaryUser } from "../ordinary-user.ts";
 import { runVitest } from "../vitest-as-user.ts";
-import { admin, logOf, openImages, openRegistries, runIn, type TestImages, type TestRegistries } from "./fixture.ts";
+import {
+  admin,
+  logOf,
+  openImages,
+  openRegistries,
+  runIn,
+  silent,
+  type TestImages,
+  type TestRegistries,
+} from "./fixture.ts";
 
 const obstacle = ordinary ? "this is one" : await findObstacle();
 const title = "images of an ordinary user";
@@ -19,7 +28,7 @@ const poorTitle = "images of a user without subordinate ids";
 /** The claims below, run by ordinary users. */
 describe.skipIf(obstacle !== undefined)("an ordinary user", () => {
   it.each([
-    ["with subordinate ids makes images and runs what is in them", true, title, 2 + 2 * engines.length],
+    ["with subordinate ids makes images and runs what is in them", true, title, 3 + 2 * engines.length],
     ["without subordinate ids is told why there can be none", false, poorTitle, 1],
   ])(
     "%s",
@@ -67,6 +76,20 @@ describe.skipIf(!ordinary)(title, () => {
     const spec = "name: made\ndebian: [tool]\nrun:\n  - echo $(id -u) >$TREE/usr/share/made-by\n";
     const { record } = await service.imageBuilds.importSpec(admin, spec);
     expect((await logOf(service, record.id)).at(-1)).toEqual({ type: "end", state: "ready", step: null, error: null });
+  }, 120_000);
+
+  it("[HOS-01] are added to by a copy of their files", async () => {
+    const { layerId: root } = service.images.get("made");
+    const added = await service.layers.build({ root, over: true }, ({ run }) =>
+      run({ name: "add", text: "mkdir app && tool >app/said" }, silent),
+    );
+    expect(added.below).toEqual([]);
+    await using sandbox = await service.caisson.createSandbox({ engine: "container", root: added.id });
+    expect((await sandbox.exec({ command: "cat /app/said; tool; ls /opt" })).stdout).toBe(
+      "from the library\nfrom the library\n",
+    );
+    await sandbox.destroy();
+    await service.layers.remove(added.id);
   }, 120_000);
 
   it("are taken from others", async () => {

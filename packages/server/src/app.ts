@@ -19,6 +19,7 @@ import { AppError, explainFullDisk } from "./core/errors.ts";
 import type { ImageRecord } from "./core/image-record.ts";
 import type { Events, Happening } from "./core/journal.ts";
 import type { LayerId, LayerInfo } from "./core/layer.ts";
+import type { RegistryReach } from "./core/layer-builder.ts";
 import { recordLimits, requestLimits, sandboxLimits } from "./core/limits.ts";
 import type { Signer } from "./core/manifest.ts";
 import { noRefusals } from "./core/network-refusal.ts";
@@ -142,10 +143,10 @@ export class Caisson implements AsyncDisposable {
   async openRegistry(
     sandboxId: string,
     hosts: readonly RuleDraft[],
-    { keepsFiles }: { keepsFiles: boolean },
+    { keepsFiles, readsOnly = false }: RegistryReach,
   ): Promise<Disposable> {
     const keeps = keepsFiles && (await this.#options.oversight)?.downloads !== undefined;
-    const allow = await registryRules(this.#way.world, hosts, keeps);
+    const allow = await registryRules(this.#way.world, hosts, { keepsFiles: keeps, readsOnly });
     return (await this.policies()).open(sandboxId, "registry", { allow });
   }
 

@@ -2,13 +2,14 @@
 import { posix } from "node:path";
 import type { AptSources } from "../core/apt.ts";
 import { aptFolder } from "../core/apt.ts";
+import { type Script, StepFailure } from "../core/build-script.ts";
 import { AppError } from "../core/errors.ts";
 import type { ImageSpec } from "../core/image-spec.ts";
 import type { LayerId, LayerInfo } from "../core/layer.ts";
 import type { Builder, LayerBuilder } from "../core/layer-builder.ts";
 import type { PackageManager, Registries, Registry } from "../core/package.ts";
-import { type Progress, runScript, StepFailure } from "./build-steps.ts";
-import { aptConfig, aptConfigPath, clean, debianScripts, type Script } from "./debian-steps.ts";
+import type { Progress } from "./build-steps.ts";
+import { aptConfig, aptConfigPath, clean, debianScripts } from "./debian-steps.ts";
 import { lastScripts, settleScripts } from "./settle-steps.ts";
 
 export interface BuildParts {
@@ -65,8 +66,8 @@ find . -type d ! -perm -u+rwx -exec chmod u+rwx {} +
 ${pythonName}`,
   };
   return buildLayer(layers, null, progress, async (builder) => {
-    await runScript(builder, unpack, progress, { stdin: archive });
-    await runScript(builder, clean, progress);
+    await builder.run(unpack, progress, { stdin: archive });
+    await builder.run(clean, progress);
   });
 }
 
@@ -77,7 +78,7 @@ function buildLayer(
   grow: (builder: Builder) => Promise<void>,
 ): Promise<LayerInfo> {
   signal.throwIfAborted();
-  return layers.build(root, async (builder) => {
+  return layers.build({ root }, async (builder) => {
     await grow(builder);
     await begin(freezeStep);
   });
@@ -104,27 +105,27 @@ async function packageTree(parts: BuildParts, builder: Builder, spec: ImageSpec,
   const env = { APT_CONFIG: aptConfigPath };
   const bring = async (keeps: boolean) => {
     using _open = await builder.reach(apt.hosts, { keepsFiles: keeps });
-    await runScript(builder, index, progress, { env });
-    await runScript(builder, download, progress, { env });
+    await builder.run(index, progress, { env });
+    await builder.run(download, progress, { env });
   };
   await bring(keepsFiles).catch(async (error: unknown) => {
     if (!keepsFiles || !(error instanceof StepFailure)) throw error;
     await progress.log.write("once more, without files that were kept\n"); // one of them may be a liar's, on a plain connection
     await bring(false);
   });
-  for (const script of then) await runScript(builder, script, progress);
+  for (const script of then) await builder.run(script, progress);
 }
 
 async function wholeTree(parts: BuildParts, builder: Builder, spec: ImageSpec, progress: Progress): Promise<void> {
   for (const script of settleScripts(spec)) {
     const manager = script.name === "pip" || script.name === "npm" ? script.name : undefined;
-    if (manager === undefined) await runScript(builder, script, progress);
+    if (manager === undefined) await builder.run(script, progress);
     else await install(parts, builder, manager, script, progress);
   }
   if (Object.keys(spec.files).length > 0) await progress.begin(filesStep);
   for (const [path, text] of Object.entries(spec.files))
     await builder.files.write(posix.join("/workspace", path), text);
-  for (const script of lastScripts(spec)) await runScript(builder, script, progress);
+  for (const script of lastScripts(spec)) await builder.run(script, progress);
 }
 
 async function install(
@@ -140,7 +141,7 @@ async function install(
   const trust = registry.certificates === null ? registry.trust : mapValues(registry.trust, certificates);
   const own = manager === "pip" ? { PIP_BREAK_SYSTEM_PACKAGES: "1", PIP_PROGRESS_BAR: "off", PIP_NO_COLOR: "1" } : {};
   using _open = await builder.reach(registry.hosts, { keepsFiles: keeps });
-  await runScript(builder, script, progress, { env: { ...own, ...registry.variables, ...(keeps ? {} : trust) } });
+  await builder.run(script, progress, { env: { ...own, ...registry.variables, ...(keeps ? {} : trust) } });
 }
 
 function mapValues(record: Readonly<Record<string, string>>, value: string): Record<string, string> {

@@ -1,13 +1,6 @@
 import { aptFolder } from "../core/apt.ts";
+import type { Script } from "../core/build-script.ts";
 import type { ImageSpec } from "../core/image-spec.ts";
-
-/** A program in the builder, as one named step. */
-export interface Script {
-  name: string;
-  /** For bash. Words that come from a specification are its arguments, never part of it. */
-  text: string;
-  words?: readonly string[];
-}
 
 const build = "/workspace/.build";
 /** Where a tree grows that is frozen as a root: the workspace itself. What lies under a dot goes before that. */

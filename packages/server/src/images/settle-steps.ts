@@ -1,10 +1,11 @@
+import type { Script } from "../core/build-script.ts";
 import type { ImageSpec } from "../core/image-spec.ts";
-import { clean, type Script } from "./debian-steps.ts";
+import { clean } from "./debian-steps.ts";
 
 const tree = "/workspace";
 
-/** The packages' own root once more, to be added to: what a builder has of its own is left out. */
-const copy: Script = {
+/** The builder's root once more, to be added to: what a builder has of its own is left out. */
+export const copy: Script = {
   name: "copy",
   text: `cd /
 for name in *; do
@@ -30,7 +31,7 @@ if [ -x /usr/sbin/update-ca-certificates ]; then
 fi
 if [ -x /usr/bin/python3 ]; then
   if ! [ -e usr/bin/python ] && ! [ -L usr/bin/python ]; then ln -s python3 usr/bin/python; fi
-  python3 -m compileall -q -j 2 -s ${tree} -p / usr/lib/python3 usr/lib/python3.* >/dev/null || true
+  python3 -m compileall -q -s ${tree} -p / usr/lib/python3 usr/lib/python3.* >/dev/null || true
 fi
 if [ -x /usr/bin/glib-compile-schemas ] && [ -d usr/share/glib-2.0/schemas ]; then
   glib-compile-schemas usr/share/glib-2.0/schemas || true
