@@ -40,7 +40,7 @@ export interface TestServer extends Service {
   routes: readonly Route[];
   setupLink(): string;
   /** A client with a new key. */
-  as(role: Role, namespace?: string): Promise<Api>;
+  as(role: Role, namespace?: string, scopes?: readonly string[]): Promise<Api>;
   /** Without one. */
   anonymous: Api;
   /** Internal errors, apart from the errors that callers received. */
@@ -153,8 +153,8 @@ export async function openTestServer(
     setupLink: issueSetupLink,
     errors,
     anonymous: new Api(base, judge, {}),
-    as: async (role, namespace = "default") => {
-      const { token } = await testKeys.issue({ name: role, namespace, role });
+    as: async (role, namespace = "default", scopes) => {
+      const { token } = await testKeys.issue({ name: role, namespace, role, ...defined({ scopes }) });
       return new Api(base, judge, { "x-api-key": token });
     },
     [Symbol.asyncDispose]: async () => {

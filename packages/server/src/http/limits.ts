@@ -16,6 +16,8 @@ export const identityLimits = {
   lastUsedMs: 60_000,
   /** Active API keys of one namespace. */
   keysPerNamespace: 1_000,
+  /** Scopes of one key. */
+  scopesPerKey: 256,
   /** The longest that a key may last, where it expires at all. */
   keyLifetimeSeconds: 10 * 365 * 86_400,
   setupLinkMs: 15 * 60_000,

@@ -24,7 +24,7 @@ export interface RegistrarParts extends CallParts {
   bodyMs: number;
   bodies: HeldBodies;
   /** Whom a ticket in a query stands for. */
-  redeemTicket: (token: string, url: string) => Caller["principal"] | undefined;
+  redeemTicket: (token: string, url: string) => Promise<Caller["principal"] | undefined>;
 }
 
 const letIn = Symbol("who was let in");
@@ -103,7 +103,7 @@ async function admit(route: Route, request: FastifyRequest, parts: RegistrarPart
   const { ticket } = request.query as { ticket?: unknown };
   const redeemed =
     route.socket !== undefined && typeof ticket === "string"
-      ? parts.redeemTicket(ticket, request.url.split("?")[0] ?? "")
+      ? await parts.redeemTicket(ticket, request.url.split("?")[0] ?? "")
       : undefined;
   const principal = redeemed ?? (await authenticate(request, parts.keyring));
   spend(parts, principal, 1);
