@@ -27,6 +27,7 @@ import { guestPath, root } from "../harness.ts";
 import { EventChecks, silent } from "../journal.ts";
 import { Api } from "./api.ts";
 import { type Document, Judge } from "./document.ts";
+import { MemoryServers } from "./memory-servers.ts";
 
 const MiB = 1024 ** 2;
 
@@ -36,6 +37,7 @@ export interface TestServer extends Service {
   keyring: Keyring;
   /** For browsers; a test lets it listen. */
   browsers: PortServer;
+  hosted: MemoryServers;
   judge: Judge;
   routes: readonly Route[];
   setupLink(): string;
@@ -126,12 +128,16 @@ export async function openTestServer(
     host,
   });
   const { caisson } = service;
+  const hosted = new MemoryServers();
+  let base = "";
   const doors = await openDoors(service, {
     webhooks: { mayBePrivate: webhooksMayBePrivate, waitsMs: [1, 1] },
     settings: () => [{ name: "engine", value: engine, origin: "options" }],
     ready: allReady({ store: () => service.store.checkWritable() }, () => undefined),
     version: "0.0.0",
     rate: { perSecond: 100_000, burst: 100_000 },
+    linkBase: () => base,
+    hosted: { servers: hosted, stats: () => ({ calls: 3, errors: 1, p50_ms: 1, p95_ms: 2, p99_ms: 3 }) },
     onError,
     ...options,
   });
@@ -140,7 +146,7 @@ export async function openTestServer(
   const testKeys = new Keyring({ keys: service.store.keys, journal: silent(service.journal) });
   const { app, routes, issueSetupLink } = http;
   await app.listen({ host: "127.0.0.1", port: 0 });
-  const base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   const judge = new Judge((await (await fetch(`${base}/openapi.json`)).json()) as Document);
   return {
     ...service,
@@ -148,6 +154,7 @@ export async function openTestServer(
     home,
     keyring,
     browsers: doors.ports,
+    hosted,
     judge,
     routes,
     setupLink: issueSetupLink,

@@ -103,3 +103,13 @@ export const portLimits = {
   connections: 2_048,
   messageBytes: 16 * MiB,
 } as const;
+
+/** Requests about hosted servers. */
+export const serverRequestLimits = {
+  wordChars: 4_096,
+  packageChars: 256,
+  urlChars: 2_048,
+  /** Settings in a query: all headers of a request have 16 KiB. */
+  configChars: 12_000,
+  versionNumber: 1_000_000,
+} as const;
