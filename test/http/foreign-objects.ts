@@ -45,6 +45,7 @@ export async function makeObjects(server: TestServer, api: Api, namespace: strin
     "keys/{id}": key,
     "approvals/{id}": approval,
     "templates/{template}": template,
+    ...(await makeServer(api, namespace)),
     ...(await makeSecret(api, id, namespace)),
     ...(await makeDelivery(server, api, namespace)),
     ...(await makeKept(api)),
@@ -64,6 +65,12 @@ async function makeSecret(api: Api, sandbox: string, namespace: string): Promise
   const target = { target: { sandbox_id: sandbox }, deliver: { as: "file" } };
   const { json } = await api.post(`/api/v1/secrets/${name}/bindings`, target);
   return { "secrets/{name}": name, "bindings/{binding}": json.bindings[0].id };
+}
+
+async function makeServer(api: Api, namespace: string): Promise<Objects> {
+  const source = { kind: "npm", package: `of-${namespace}`, version: "1.0.0" };
+  const { json } = await api.post("/api/v1/servers", { source, env: { VALUE: private_ } });
+  return { "servers/{server}": json.server.id };
 }
 
 /** One that nobody took. */

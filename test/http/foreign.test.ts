@@ -18,6 +18,8 @@ const nobodys: Objects = {
   "tools/{name}": "nope",
   // A number, and without content: test/http/tool-called.test.ts has one with content.
   "audit/{position}": "1",
+  // Below the server that the path names before.
+  "versions/{version}": "1",
 };
 
 /** What takes the name of another's object and does not answer 404, each with its reason. */
@@ -94,6 +96,7 @@ describe("[IDN-04] what is in another namespace", () => {
     if (path.endsWith("/stat")) return { path: "SKILL.md" };
     if (path.endsWith("/search")) return { text: "what" };
     if (path.endsWith("/approvals/{id}/wait")) return { timeout_seconds: "0" };
+    if (path.endsWith("{server}/diff")) return { from: "1", to: "1" };
     return path === "/api/v1/snapshots/{snapshot_id}/diff" ? { with: objects["snapshots/{snapshot_id}"] ?? "" } : {};
   }
 

@@ -41,7 +41,7 @@ describe("keys", () => {
     expect(JSON.stringify(rows)).not.toContain(token);
   });
 
-  it("[IDN-03] of an administrator are made again when the file is gone, damaged, or its key revoked", async () => {
+  it("[IDN-03] of an administrator are made again when the file is gone, damaged, or its key revoked or limited to scopes", async () => {
     await using place = await openPlace();
     await ensureAdmin(place.keyring, place.file);
     const seen = new Set([(await readFile(place.file, "utf8")).trim()]);
@@ -49,14 +49,18 @@ describe("keys", () => {
       () => rm(place.file),
       () => writeFile(place.file, "nonsense"),
       async () => void (await place.keyring.revoke((await place.keyring.authenticate([...seen].at(-1) ?? "")).id)),
+      async () =>
+        writeFile(place.file, (await place.keyring.issue({ ...asked, role: "admin", scopes: ["read"] })).token),
     ];
     for (const act of spoil) {
       await act();
       expect(await ensureAdmin(place.keyring, place.file)).toEqual({ isFirst: false });
       seen.add((await readFile(place.file, "utf8")).trim());
-      expect(await place.keyring.authenticate([...seen].at(-1) ?? "")).toMatchObject({ role: "admin" });
+      const principal = await place.keyring.authenticate([...seen].at(-1) ?? "");
+      expect(principal).toMatchObject({ role: "admin" });
+      expect(principal).not.toHaveProperty("scopes");
     }
-    expect(seen.size).toBe(4);
+    expect(seen.size).toBe(5);
   });
 
   it("[IDN-01] that were looked up before are refused from the moment of their revocation", async () => {
@@ -75,8 +79,9 @@ describe("keys", () => {
   it("[IDN-01] expire by the clock, remembered or not", async () => {
     let now = 1_000;
     await using place = await openPlace({ ...systemClock, wallMs: () => now });
-    const { token } = await place.keyring.issue({ ...asked, expiresAtMs: 2_000 });
-    await place.keyring.authenticate(token);
+    const scopes = ["read", "server:0123456789abcdef"];
+    const { token } = await place.keyring.issue({ ...asked, scopes, expiresAtMs: 2_000 });
+    expect(await place.keyring.authenticate(token)).toMatchObject({ scopes });
     now = 2_000;
     await expect(place.keyring.authenticate(token)).rejects.toThrow(/unknown, revoked or expired/);
   });

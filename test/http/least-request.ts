@@ -20,7 +20,7 @@ export function sendLeast(
   const query = new URLSearchParams({ ...least, ...given.query });
   return api.open(method, `${filled}?${query}`, {
     bad: true,
-    ...(raw === undefined || method === "GET" || method === "HEAD" ? {} : { body: "x" }),
+    ...(raw === undefined || schema !== undefined || method === "GET" || method === "HEAD" ? {} : { body: "x" }),
     ...(schema === undefined ? {} : { json: given.json ?? sample(judge.document, schema) }),
   });
 }

@@ -27,6 +27,7 @@ import { guestPath, root } from "../harness.ts";
 import { EventChecks, silent } from "../journal.ts";
 import { Api } from "./api.ts";
 import { type Document, Judge } from "./document.ts";
+import { MemoryServers } from "./memory-servers.ts";
 
 const MiB = 1024 ** 2;
 
@@ -36,11 +37,12 @@ export interface TestServer extends Service {
   keyring: Keyring;
   /** For browsers; a test lets it listen. */
   browsers: PortServer;
+  hosted: MemoryServers;
   judge: Judge;
   routes: readonly Route[];
   setupLink(): string;
   /** A client with a new key. */
-  as(role: Role, namespace?: string): Promise<Api>;
+  as(role: Role, namespace?: string, scopes?: readonly string[]): Promise<Api>;
   /** Without one. */
   anonymous: Api;
   /** Internal errors, apart from the errors that callers received. */
@@ -126,12 +128,16 @@ export async function openTestServer(
     host,
   });
   const { caisson } = service;
+  const hosted = new MemoryServers();
+  let base = "";
   const doors = await openDoors(service, {
     webhooks: { mayBePrivate: webhooksMayBePrivate, waitsMs: [1, 1] },
     settings: () => [{ name: "engine", value: engine, origin: "options" }],
     ready: allReady({ store: () => service.store.checkWritable() }, () => undefined),
     version: "0.0.0",
     rate: { perSecond: 100_000, burst: 100_000 },
+    linkBase: () => base,
+    hosted: { servers: hosted, stats: () => ({ calls: 3, errors: 1, p50_ms: 1, p95_ms: 2, p99_ms: 3 }) },
     onError,
     ...options,
   });
@@ -140,7 +146,7 @@ export async function openTestServer(
   const testKeys = new Keyring({ keys: service.store.keys, journal: silent(service.journal) });
   const { app, routes, issueSetupLink } = http;
   await app.listen({ host: "127.0.0.1", port: 0 });
-  const base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   const judge = new Judge((await (await fetch(`${base}/openapi.json`)).json()) as Document);
   return {
     ...service,
@@ -148,13 +154,14 @@ export async function openTestServer(
     home,
     keyring,
     browsers: doors.ports,
+    hosted,
     judge,
     routes,
     setupLink: issueSetupLink,
     errors,
     anonymous: new Api(base, judge, {}),
-    as: async (role, namespace = "default") => {
-      const { token } = await testKeys.issue({ name: role, namespace, role });
+    as: async (role, namespace = "default", scopes) => {
+      const { token } = await testKeys.issue({ name: role, namespace, role, ...defined({ scopes }) });
       return new Api(base, judge, { "x-api-key": token });
     },
     [Symbol.asyncDispose]: async () => {

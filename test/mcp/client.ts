@@ -1,5 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { Role } from "../../packages/server/src/core/scope.ts";
+import { defined } from "../../packages/server/src/lib/defined.ts";
 import type { TestServer } from "../http/server.ts";
 
 export const eras = ["2025-11-25", "2026-07-28"] as const;
@@ -14,9 +15,10 @@ export async function connectClient(
     namespace = "default",
     capabilities = {},
     sets = "all",
-  }: { role?: Role; namespace?: string; capabilities?: object; sets?: string } = {},
+    scopes,
+  }: { role?: Role; namespace?: string; capabilities?: object; sets?: string; scopes?: readonly string[] } = {},
 ): Promise<Client> {
-  const { token } = await server.keyring.issue({ name: role, namespace, role });
+  const { token } = await server.keyring.issue({ name: role, namespace, role, ...defined({ scopes }) });
   const mode = era === "2025-11-25" ? "legacy" : { pin: era };
   const client = new Client({ name: "test", version: "1" }, { capabilities, versionNegotiation: { mode } });
   await client.connect(

@@ -148,6 +148,8 @@ describe("the size of a namespace's audit log", () => {
         expect.objectContaining({ code: "limit_exceeded", hint: expect.stringContaining("audit_namespace_mb") }),
       );
     for (const role of ["operator", "admin"] as const) expect(work(daemon.journal, "crowded", role)).not.toThrow();
+    const limited = { namespace: "crowded", role: "operator", scopes: ["use"] } as const;
+    expect(() => daemon.journal.requireRoom(limited)).toThrow(/is full/);
     expect(work(daemon.journal, "quiet", "agent")).not.toThrow();
     await daemon.journal.record({ ...row("crowded"), type: "sandbox.destroyed", data: {} } as News);
     expect(await daemon.store.audit.search({ type: "sandbox.destroyed" })).toHaveLength(1);

@@ -26,6 +26,7 @@ export function apiKey(id: string, more: Partial<ApiKey> = {}): ApiKey {
     name: `key ${id}`,
     namespace: "default",
     role: "agent",
+    scopes: null,
     hash: `hash-${id}`,
     createdAtMs: 1_000,
     expiresAtMs: null,
@@ -151,7 +152,8 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
 
   describe(`${name}: keys`, () => {
     it("are found by id and by hash, and listed by namespace", async () => {
-      const [one, two] = [apiKey("1"), apiKey("2", { namespace: "other", createdAtMs: 2_000 })];
+      const scopes = ["read", "server:0123456789abcdef:get_data"] as const;
+      const [one, two] = [apiKey("1"), apiKey("2", { namespace: "other", createdAtMs: 2_000, scopes })];
       await store.keys.insert(one);
       await store.keys.insert(two);
       expect(await store.keys.byHash("hash-2")).toEqual(two);

@@ -7,6 +7,8 @@ export interface ApiKeyInfo {
   name: string;
   namespace: string;
   role: Role;
+  /** All that the key may do; null: what its role may. */
+  scopes: string[] | null;
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
@@ -16,6 +18,8 @@ export interface ApiKeyInfo {
 export interface CreateKey {
   name: string;
   role: Role;
+  /** Limits the key to scopes of its role, hosted servers (`server:ID`) and their tools (`server:ID:TOOL`). */
+  scopes?: string[];
   namespace?: string;
   expires_in_seconds?: number;
 }

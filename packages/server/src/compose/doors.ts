@@ -14,6 +14,7 @@ import { PortServer } from "../http/port-server.ts";
 import { portRoutes } from "../http/ports.ts";
 import { runReportRoutes } from "../http/run-reports.ts";
 import { secretRoutes } from "../http/secrets.ts";
+import { type ServerRouteParts, serverRoutes } from "../http/servers.ts";
 import { skillRoutes } from "../http/skills.ts";
 import { snapshotRoutes } from "../http/snapshots.ts";
 import { templateRoutes } from "../http/templates.ts";
@@ -36,6 +37,10 @@ type DoorParts = Required<Pick<HttpParts, RequiredParts>> &
     mcpTools?: readonly string[];
     /** Content of tool calls that the audit log keeps. Default: none. */
     auditContent?: ContentPolicy;
+    /** Origin of the links that people and clients see. */
+    linkBase: () => string;
+    /** Hosted servers and their statistics. Default: none are served. */
+    hosted?: Pick<ServerRouteParts, "servers" | "stats">;
   };
 
 type RequiredParts = "settings" | "ready" | "version" | "onError";
@@ -53,7 +58,7 @@ const portDomain = "localhost";
 /** REST, not listening yet, and webhooks. Closing them ends every connection. */
 export async function openDoors(
   service: Service,
-  { webhooks, mcpTools = ["core"], auditContent, ...parts }: DoorParts,
+  { webhooks, mcpTools = ["core"], auditContent, linkBase, hosted, ...parts }: DoorParts,
 ): Promise<Doors> {
   const { caisson, journal, store, storage, approvals, vault, fleet, ports: sharedPorts } = service;
   const { mayBePrivate, ...waits } = webhooks;
@@ -112,6 +117,7 @@ export async function openDoors(
       ...egressRoutes(service.policies),
       ...egressLogRoutes(store.attempts),
       ...toolRoutes(toolParts),
+      ...(hosted === undefined ? [] : serverRoutes({ ...hosted, origin: linkBase })),
       ...mcpRoutes({ handle: async (...call) => (await openMcp()).endpoint.handle(...call) }),
     ],
     ...parts,

@@ -34,7 +34,8 @@ export function daemonOptions(configuration: Configuration) {
   const { origins, "webhooks.allow_private": webhooksMayBePrivate, audit_days: auditDays } = configuration.settings;
   const { home: _home, root: _root, runtimePaths: _paths, ...caisson } = caissonOptions(configuration);
   return {
-    addresses: { listen, portsPort: configuration.settings["ports.port"], certificate, address, linkBase },
+    addresses: { listen, portsPort: configuration.settings["ports.port"], certificate, address },
+    linkBase,
     ...names,
     origins,
     webhooksMayBePrivate,

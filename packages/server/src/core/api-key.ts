@@ -1,5 +1,5 @@
 import type { Batch } from "./batch.ts";
-import type { Role } from "./scope.ts";
+import type { KeyScope, Role } from "./scope.ts";
 
 /** Record of an API key; it never holds the key. */
 export interface ApiKey {
@@ -7,6 +7,8 @@ export interface ApiKey {
   name: string;
   namespace: string;
   role: Role;
+  /** All that the key may do; null: what its role may. */
+  scopes: readonly KeyScope[] | null;
   /** SHA-256 of the key; it is random, so it needs no salt. Hex. */
   hash: string;
   createdAtMs: number;

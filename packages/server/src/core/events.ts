@@ -299,7 +299,7 @@ export const events = {
   "port.shared": logged(z.strictObject({ port: count, visibility: text })),
   "port.link": countedApart(logged(z.strictObject({ port: count, expires_at: text }))),
   "port.request": counted(logged(z.strictObject({ port: count, method: text }))),
-  "key.created": kept(key.extend({ role: z.enum(roles) })),
+  "key.created": kept(key.extend({ role: z.enum(roles), scopes: z.array(text).optional() })),
   "key.revoked": kept(key),
   "access.denied": counted(logged(z.strictObject({ method: text, route: text, role: z.enum(roles) }))),
   "webhook.created": logged(webhook.extend({ host: text })),

@@ -66,9 +66,21 @@ export function mayCallTool(
   return own === undefined || own.includes(`server:${serverId}`) || own.includes(`server:${serverId}:${tool}`);
 }
 
-export function requireScope(principal: Principal, scope: Scope): void {
+export function requireScope(principal: Pick<Principal, "role" | "scopes">, scope: Scope): void {
   if (isAllowed(principal, scope)) return;
-  throw new AppError("forbidden", `the role ${principal.role} does not permit this`, {
-    hint: `use a key with the role ${lowestRole(scope)}`,
-  });
+  throw new AppError("forbidden", whyNot(principal, scope), { hint: keyFor(principal, scope) });
+}
+
+/** Reason why a key may not do what takes a scope: the role is asked first. */
+export function whyNot({ role }: Pick<Principal, "role" | "scopes">, scope: Scope): string {
+  return isAllowed({ role }, scope)
+    ? `this key does not have the scope ${scope}`
+    : `the role ${role} does not permit this`;
+}
+
+/** Hint that names the key to use. */
+export function keyFor({ role }: Pick<Principal, "role" | "scopes">, scope: Scope): string {
+  return isAllowed({ role }, scope)
+    ? `use a key with the scope ${scope}, or one without scopes of its own`
+    : `use a key with the role ${lowestRole(scope)}`;
 }

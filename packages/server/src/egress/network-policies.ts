@@ -10,7 +10,7 @@ import type {
 import { AppError } from "../core/errors.ts";
 import type { Facts, Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
-import { isAllowed } from "../core/scope.ts";
+import { isAllowed, keyFor } from "../core/scope.ts";
 import { type ActivePolicies, emptyPolicy } from "./active-policies.ts";
 import { agentRules, stillGranted } from "./agent-rules.ts";
 import { changed, type PolicyChange } from "./change-policy.ts";
@@ -144,7 +144,7 @@ export class NetworkPolicies implements FleetEgress {
     const allow = this.#agentRules(caller, asked.allow ?? [], sandboxRules);
     if (asked.unknown === "ask" && !this.#isAskedAbout(caller))
       throw new AppError("forbidden", "agents cannot set unknown: ask", {
-        hint: "use a key with the role operator",
+        hint: keyFor(caller.principal, "operate"),
         details: { policy: "egress" },
       });
     return { ...checkPolicy({ ...asked, allow: [] }, 0), allow, byAgent: true };

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { AppError } from "../core/errors.ts";
 import type { Principal } from "../core/principal.ts";
-import { isAllowed } from "../core/scope.ts";
+import { isAllowed, keyFor } from "../core/scope.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { queueLimits } from "../sandboxes/fleet/limits.ts";
 import { requestHeaders } from "../schemas/headers.ts";
@@ -62,7 +62,7 @@ function inNamespace(principal: Principal, named: string | string[] | undefined)
   if (!namespace.success) throw new AppError("invalid", "X-Caisson-Namespace is not a valid namespace");
   if (!isAllowed(principal, "administer"))
     throw new AppError("forbidden", "this key belongs to another namespace", {
-      hint: "only keys with the role admin can select a namespace",
+      hint: `to select a namespace, ${keyFor(principal, "administer")}`,
     });
   return { ...principal, namespace: namespace.data };
 }

@@ -126,9 +126,12 @@ export function createHttpApp(parts: HttpParts): HttpApp {
     streams,
     unread,
     idempotency: new Idempotency(parts.idempotency),
-    redeemTicket: (token, path) => {
+    redeemTicket: async (token, path) => {
       const ticket = tickets.redeem(token);
-      return ticket?.path === path ? ticket.principal : undefined;
+      if (ticket?.path !== path) return undefined;
+      const { id, namespace } = ticket.principal;
+      const principal = await parts.keyring.principalOf(id); // its key may be revoked by now
+      return principal && { ...principal, namespace };
     },
     onError: parts.onError,
   });

@@ -76,7 +76,7 @@ class Body {
   }
 }
 
-function isJson(type: string | undefined): boolean {
+export function isJson(type: string | undefined): boolean {
   return type === "application/json" || /^application\/json[ \t]*(;|$)/i.test(type ?? "");
 }
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { ApiKey } from "../core/api-key.ts";
 import { AppError } from "../core/errors.ts";
 import { roles } from "../core/scope.ts";
+import { keyScopePattern, knownScopes } from "../identity/key-scopes.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { defined } from "../lib/defined.ts";
 import { requestHeaders } from "../schemas/headers.ts";
@@ -19,6 +20,7 @@ const apiKey = z
     name: z.string(),
     namespace: z.string(),
     role: z.enum(roles),
+    scopes: z.array(z.string()).nullable().describe("all that the key may do; null: what its role may"),
     created_at: z.iso.datetime(),
     expires_at: z.iso.datetime().nullable(),
     revoked_at: z.iso.datetime().nullable(),
@@ -30,6 +32,14 @@ const createBody = z
   .strictObject({
     name: z.string().min(1).max(httpLimits.nameChars),
     role: z.enum(roles),
+    scopes: z
+      .array(z.string().regex(keyScopePattern, `unknown scope: ${knownScopes}`))
+      .min(1)
+      .max(identityLimits.scopesPerKey)
+      .optional()
+      .describe(
+        "limits the key to scopes of its role, to hosted servers (server:ID) and tools of them (server:ID:TOOL)",
+      ),
     namespace: requestHeaders.namespace.optional().describe("namespace of the key (default: the caller's)"),
     expires_in_seconds: z.number().int().min(1).max(identityLimits.keyLifetimeSeconds).optional(),
   })
@@ -42,6 +52,7 @@ function show(key: ApiKey): z.output<typeof apiKey> {
     name: key.name,
     namespace: key.namespace,
     role: key.role,
+    scopes: key.scopes === null ? null : [...key.scopes],
     created_at: new Date(key.createdAtMs).toISOString(),
     expires_at: time(key.expiresAtMs),
     revoked_at: time(key.revokedAtMs),
@@ -64,7 +75,8 @@ export function keyRoutes(keyring: Keyring, endStreams: (keyId: string) => void)
         const lasting = body.expires_in_seconds;
         const namespace = body.namespace ?? caller.principal.namespace;
         const expiresAtMs = lasting === undefined ? undefined : Date.now() + lasting * 1000;
-        const request = { name: body.name, namespace, role: body.role, ...defined({ expiresAtMs }) };
+        const { name, role, scopes } = body;
+        const request = { name, namespace, role, ...defined({ scopes, expiresAtMs }) };
         const { key, token } = await keyring.issue(request, caller);
         return { status: 201, json: { ...show(key), key: token } };
       },

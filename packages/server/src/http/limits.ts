@@ -16,6 +16,8 @@ export const identityLimits = {
   lastUsedMs: 60_000,
   /** Active API keys of one namespace. */
   keysPerNamespace: 1_000,
+  /** Scopes of one key. */
+  scopesPerKey: 256,
   /** The longest that a key may last, where it expires at all. */
   keyLifetimeSeconds: 10 * 365 * 86_400,
   setupLinkMs: 15 * 60_000,
@@ -100,4 +102,14 @@ export const portLimits = {
   /** Connections to the port for browsers, in total. */
   connections: 2_048,
   messageBytes: 16 * MiB,
+} as const;
+
+/** Requests about hosted servers. */
+export const serverRequestLimits = {
+  wordChars: 4_096,
+  packageChars: 256,
+  urlChars: 2_048,
+  /** Settings in a query: all headers of a request have 16 KiB. */
+  configChars: 12_000,
+  versionNumber: 1_000_000,
 } as const;

@@ -97,19 +97,15 @@ function responsesOf(components: Components, route: Route): Json {
 }
 
 function requestBody(components: Components, route: Route): Json {
-  if (route.raw !== undefined) {
-    const { min = 0, max } = route.rawBytes ?? {};
-    const shown = max === undefined ? {} : { schema: { type: "string", minLength: min, maxLength: max } };
-    return {
-      requestBody: {
-        required: !route.bodyOptional,
-        content: Object.fromEntries(route.raw.map((type) => [type, shown])),
-      },
-    };
-  }
-  if (route.body === undefined) return {};
-  const schema = named(components, route.body, "input");
-  return { requestBody: { required: !route.bodyOptional, content: { "application/json": { schema } } } };
+  const { raw, body } = route;
+  if (raw === undefined && body === undefined) return {};
+  const { min = 0, max } = route.rawBytes ?? {};
+  const shown = max === undefined ? {} : { schema: { type: "string", minLength: min, maxLength: max } };
+  const content = {
+    ...(body === undefined ? {} : { "application/json": { schema: named(components, body, "input") } }),
+    ...Object.fromEntries((raw ?? []).map((type) => [type, shown])),
+  };
+  return { requestBody: { required: !route.bodyOptional, content } };
 }
 
 function header(components: Components, name: string, checked: z.ZodType): Json {

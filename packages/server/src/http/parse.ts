@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import { defined } from "../lib/defined.ts";
 import { hintOf } from "../schemas/meant-field.ts";
+import { isPieces } from "./request-body.ts";
 import type { Route } from "./route.ts";
 
 /** The whole of a request as a route wants it, or an error that names the field. */
@@ -9,8 +10,13 @@ export function parseRequest(route: Route, params: unknown, query: unknown, body
   return {
     params: parsePart(route.params, params, "path"),
     query: route.query === undefined ? refuseAny(query) : parsePart(route.query, query, "query"),
-    body: route.raw !== undefined ? body : parseBody(route, body),
+    body: isHandedOn(route, body) ? body : parseBody(route, body),
   };
+}
+
+/** Bytes, where the route takes them as they come. */
+function isHandedOn({ raw, body: schema }: Route, body: unknown): boolean {
+  return raw !== undefined && (schema === undefined || isPieces(body));
 }
 
 function parseBody(route: Route, body: unknown): unknown {
@@ -18,7 +24,8 @@ function parseBody(route: Route, body: unknown): unknown {
     if (body === undefined || body === null || isEmpty(body)) return undefined;
     throw new AppError("invalid", "this request takes no body");
   }
-  if (body === undefined && !route.bodyOptional) throw new AppError("invalid", "missing JSON body");
+  if (body === undefined && !route.bodyOptional)
+    throw new AppError("invalid", route.raw === undefined ? "missing JSON body" : "missing body");
   return parsePart(route.body, body === undefined ? {} : body, "body");
 }
 

@@ -8,7 +8,7 @@ import { contextOf } from "./context-of.ts";
 import { authenticate, readPriority } from "./door.ts";
 import type { HeldBodies } from "./held-bodies.ts";
 import type { Idempotency } from "./idempotency.ts";
-import { type Holding, readJson } from "./json-body.ts";
+import { type Holding, isJson, readJson } from "./json-body.ts";
 import { httpLimits } from "./limits.ts";
 import { report } from "./problem.ts";
 import { discardRest } from "./request-body.ts";
@@ -24,7 +24,7 @@ export interface RegistrarParts extends CallParts {
   bodyMs: number;
   bodies: HeldBodies;
   /** Whom a ticket in a query stands for. */
-  redeemTicket: (token: string, url: string) => Caller["principal"] | undefined;
+  redeemTicket: (token: string, url: string) => Promise<Caller["principal"] | undefined>;
 }
 
 const letIn = Symbol("who was let in");
@@ -56,8 +56,8 @@ export function register(app: FastifyInstance, route: Route, parts: RegistrarPar
   });
 }
 
-function takesJson({ method, raw }: Route): boolean {
-  return raw === undefined && method !== "GET" && method !== "HEAD";
+function takesJson({ method, raw, body }: Route): boolean {
+  return (raw === undefined || body !== undefined) && method !== "GET" && method !== "HEAD";
 }
 
 async function takeJson(
@@ -66,6 +66,7 @@ async function takeJson(
   reply: FastifyReply,
   parts: RegistrarParts,
 ): Promise<void> {
+  if (route.raw !== undefined && !isJson(request.headers["content-type"])) return;
   const { bodyBytes: bytes = httpLimits.jsonBytes, bodyShape: shape = jsonLimits.request } = route;
   const holding = holdingOf(request, reply, parts.bodies);
   try {
@@ -103,7 +104,7 @@ async function admit(route: Route, request: FastifyRequest, parts: RegistrarPart
   const { ticket } = request.query as { ticket?: unknown };
   const redeemed =
     route.socket !== undefined && typeof ticket === "string"
-      ? parts.redeemTicket(ticket, request.url.split("?")[0] ?? "")
+      ? await parts.redeemTicket(ticket, request.url.split("?")[0] ?? "")
       : undefined;
   const principal = redeemed ?? (await authenticate(request, parts.keyring));
   spend(parts, principal, 1);

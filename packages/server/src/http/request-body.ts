@@ -8,6 +8,11 @@ export function bodyPieces(body: unknown): AsyncIterable<Uint8Array> | undefined
   return { [Symbol.asyncIterator]: () => body.iterator({ destroyOnReturn: false }) };
 }
 
+/** True for a body that is handed on as it comes. */
+export function isPieces(body: unknown): body is AsyncIterable<Uint8Array> {
+  return typeof body === "object" && body !== null && Symbol.asyncIterator in body;
+}
+
 /**
  * Reads what nobody wanted of a body, or the next request on this connection would wait behind it for ever.
  * A client that has much more to say, or says nothing, loses its connection.

@@ -52,7 +52,7 @@ export class RequestCall implements Call<unknown, unknown, unknown> {
     if (route.scope !== null && caller === undefined)
       throw new AppError("unauthenticated", "the caller is not authenticated");
     const { "*": path, ...named } = request.params as Record<string, string>;
-    const given = route.raw === undefined ? request.body : bodyPieces(request.body);
+    const given = route.raw === undefined ? request.body : (bodyPieces(request.body) ?? request.body);
     const { params, query, body } = parseRequest(
       route,
       path === undefined ? named : { ...named, path },

@@ -70,7 +70,7 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   body?: B;
   /** The body may be left out. */
   bodyOptional?: boolean;
-  /** A body of any bytes, handed on as a stream. */
+  /** A body of any bytes, handed on as a stream. With `body` too, JSON is parsed and anything else handed on. */
   raw?: readonly string[];
   /** Lengths that its handler takes of that. */
   rawBytes?: { readonly min: number; readonly max: number };

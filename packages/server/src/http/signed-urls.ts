@@ -2,7 +2,7 @@ import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Happening, Recorder } from "../core/journal.ts";
-import { isAllowed } from "../core/scope.ts";
+import { isAllowed, requireScope, type Scope } from "../core/scope.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { type SignedPass, UrlSigner } from "../identity/url-signer.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
@@ -39,6 +39,9 @@ export interface SignedUrlParts {
   publicUrl?: string | null | undefined;
 }
 
+/** Scope that the key must have when the URL is made and when it is used. */
+const scopeOf = (method: "GET" | "PUT"): Scope => (method === "PUT" ? "use" : "read");
+
 type UseCall = OpenCall<z.output<typeof pass>, unknown, unknown>;
 
 /** One upload or download for whoever holds the URL, in the name of the key that asked for it (FIL-06). */
@@ -53,7 +56,7 @@ export function signedUrlRoutes({ fleet, keyring, journal, streams, publicUrl }:
   ) => {
     const found = signer.open(call.params.pass, method);
     const principal = await keyring.principalOf(found.keyId);
-    if (principal === undefined || !isAllowed(principal, method === "PUT" ? "use" : "read"))
+    if (principal === undefined || !isAllowed(principal, scopeOf(method)))
       throw new AppError("forbidden", "this signed URL is no longer valid");
     journal.requireRoom({ ...principal, namespace: found.namespace });
     signer.use(found);
@@ -96,6 +99,7 @@ export function signedUrlRoutes({ fleet, keyring, journal, streams, publicUrl }:
         },
       },
       handler: async ({ caller, params, body, record }) => {
+        requireScope(caller.principal, scopeOf(body.method));
         await fleet.get(caller, params.id);
         const expiresAtMs = Date.now() + body.expires_in_seconds * 1000;
         const token = signer.sign({

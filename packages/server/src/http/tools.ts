@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AppError } from "../core/errors.ts";
 import { jsonLimits } from "../core/json-limits.ts";
+import { isAllowed } from "../core/scope.ts";
 import { callTool } from "../tools/call-tool.ts";
 import { Lifeline } from "../tools/lifeline.ts";
 import { type Tool, type ToolSet, toolSets } from "../tools/tool.ts";
@@ -79,7 +80,7 @@ export function toolRoutes(parts: ToolParts): Route[] {
       method: "GET",
       path,
       tag,
-      summary: "Lists the tools for agents, with their schemas",
+      summary: "Lists the tools for agents that the key may call, with their schemas",
       scope: "read",
       audit: null,
       query: z.strictObject({
@@ -91,9 +92,10 @@ export function toolRoutes(parts: ToolParts): Route[] {
       responses: {
         200: { description: "tools in the order that MCP clients see", schema: z.object({ items: z.array(toolInfo) }) },
       },
-      handler: async ({ query }) => {
+      handler: async ({ caller, query }) => {
         const sets: readonly ToolSet[] = query.set === "all" ? toolSets : [query.set ?? "core"];
-        const items = toolsOf(sets).map(({ name, title, description, sets, input, output, hints }) => ({
+        const allowed = toolsOf(sets).filter(({ scope }) => isAllowed(caller.principal, scope));
+        const items = allowed.map(({ name, title, description, sets, input, output, hints }) => ({
           ...{ name, title, description, sets, annotations: hints },
           input_schema: z.toJSONSchema(input, { io: "input" }),
           output_schema: z.toJSONSchema(output, { io: "output" }),

@@ -19,7 +19,7 @@ export async function ensureAdmin(keyring: Keyring, file: string): Promise<First
   const token = await readToken(file);
   if (token !== undefined) {
     const principal = await keyring.authenticate(token).catch(() => undefined);
-    if (principal?.role === "admin") return { isFirst: false };
+    if (principal?.role === "admin" && principal.scopes === undefined) return { isFirst: false };
   }
   const fresh = newKeyToken();
   const isFirst = (await keyring.list()).length === 0;

@@ -8,6 +8,7 @@ import { identityLimits } from "../http/limits.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { keepNewest } from "../lib/keep-newest.ts";
 import { Recent } from "../lib/recent.ts";
+import { checkKeyScopes } from "./key-scopes.ts";
 import { hashToken, looksLikeKey, newKeyToken } from "./key-token.ts";
 import { TokenBuckets } from "./token-bucket.ts";
 
@@ -15,6 +16,8 @@ export interface KeyRequest {
   name: string;
   namespace: string;
   role: Role;
+  /** Default: all that the role may do. */
+  scopes?: readonly string[];
   expiresAtMs?: number;
 }
 
@@ -63,12 +66,14 @@ export class Keyring {
     const hash = hashToken(token);
     const present = await this.#keys.byHash(hash);
     if (present !== undefined) return present;
+    const scopes = checkKeyScopes(request.role, request.scopes, by === "system" ? undefined : by.principal);
     await this.#checkRoom(request.namespace);
     const key: ApiKey = {
       id: `key_${randomBytes(8).toString("hex")}`,
       name: request.name,
       namespace: request.namespace,
       role: request.role,
+      scopes,
       hash,
       createdAtMs: this.#clock.wallMs(),
       expiresAtMs: request.expiresAtMs ?? null,
@@ -76,7 +81,8 @@ export class Keyring {
       lastUsedAtMs: null,
     };
     const { id, namespace, role } = key;
-    await this.#journal.record({ type: "key.created", by, namespace, data: { key_id: id, role } }, (within) =>
+    const data = { key_id: id, role, ...(scopes === null ? {} : { scopes }) };
+    await this.#journal.record({ type: "key.created", by, namespace, data }, (within) =>
       this.#keys.insert(key, within),
     );
     return key;
@@ -157,8 +163,8 @@ export class Keyring {
   }
 }
 
-function toPrincipal({ id, name, namespace, role }: ApiKey): Principal {
-  return { id, name, namespace, role };
+function toPrincipal({ id, name, namespace, role, scopes }: ApiKey): Principal {
+  return { id, name, namespace, role, ...(scopes === null ? {} : { scopes }) };
 }
 
 /** The same for every reason: a caller without a key learns nothing about keys. */

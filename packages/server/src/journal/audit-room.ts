@@ -23,7 +23,7 @@ interface Crowded {
   nextTryMs: number;
 }
 
-type Who = Pick<Principal, "namespace"> & Partial<Pick<Principal, "role">>;
+type Who = Pick<Principal, "namespace"> & Partial<Pick<Principal, "role" | "scopes">>;
 
 /**
  * Holds each namespace to its part of the audit log (S108): says so when that fills up, makes room of its oldest rows, and
@@ -38,11 +38,13 @@ export class AuditRoom implements AsyncDisposable {
     this.#parts = parts;
   }
 
-  require({ namespace, role }: Who): void {
+  require(who: Who): void {
+    const { namespace, role } = who;
     if (this.#crowded.get(namespace)?.isFull !== true) return;
     this.look(namespace);
     if (this.#crowded.get(namespace)?.isFull !== true) return;
-    if (namespace === "system" || (role !== undefined && isAllowed({ role }, "operate"))) return;
+    const isOperator = role !== undefined && isAllowed({ ...who, role }, "operate");
+    if (namespace === "system" || isOperator) return;
     const { namespaceBytes } = this.#parts;
     throw new AppError("limit_exceeded", `the audit log of namespace ${namespace} is full: ${namespaceBytes} bytes`, {
       hint: "entries of the last day are kept: try again later, or raise audit_namespace_mb; deleting still works",

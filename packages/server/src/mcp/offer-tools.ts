@@ -1,4 +1,5 @@
-import type { McpServer, ServerContext } from "@modelcontextprotocol/server";
+import type { ListToolsResult, McpServer, ServerContext } from "@modelcontextprotocol/server";
+import { isAllowed } from "../core/scope.ts";
 import { toProtocolError } from "../mcp-protocol/protocol-error.ts";
 import type { Tool } from "../tools/tool.ts";
 import { unknownTool } from "../tools/tool-sets.ts";
@@ -9,7 +10,7 @@ import type { McpClient, McpParts, Offer } from "./server.ts";
 export function offerTools(mcp: McpParts): Offer {
   return (server, client) => {
     const offered = mcp.toolsOf(client.sets);
-    answerUnknown(server, offered, client);
+    wrapHandlers(server, offered, client);
     for (const tool of offered) {
       const { name, title, description, input, output, hints } = tool;
       server.registerTool(
@@ -29,16 +30,25 @@ export function offerTools(mcp: McpParts): Offer {
 
 type Handle = (request: { params: { name: string } }, context: ServerContext) => unknown;
 
-/** The library's own answer to a tool that this client does not have names no set. So its handler is set behind one that does. */
-function answerUnknown({ server }: McpServer, offered: readonly Tool[], { sets }: McpClient): void {
+/**
+ * Sets the library's handlers behind two of our own: its answer to a tool that this client does not have names no set, and
+ * its list has tools that the caller's scopes do not allow.
+ */
+function wrapHandlers({ server }: McpServer, offered: readonly Tool[], client: McpClient): void {
   const set = server.setRequestHandler.bind(server) as (method: string, handle: Handle) => void;
-  const guard =
-    (handle: Handle): Handle =>
-    (request, context) => {
+  const wraps: Readonly<Record<string, (handle: Handle) => Handle>> = {
+    "tools/call": (handle) => (request, context) => {
       const { name } = request.params;
       if (offered.some((tool) => tool.name === name)) return handle(request, context);
-      throw toProtocolError(unknownTool(name, sets));
-    };
-  const wrapped = (method: string, handle: Handle) => set(method, method === "tools/call" ? guard(handle) : handle);
+      throw toProtocolError(unknownTool(name, client.sets));
+    },
+    "tools/list": (handle) => async (request, context) => {
+      const listed = (await handle(request, context)) as ListToolsResult;
+      const { principal } = client.caller(context);
+      const mayCall = new Set(offered.filter(({ scope }) => isAllowed(principal, scope)).map(({ name }) => name));
+      return { ...listed, tools: listed.tools.filter(({ name }) => mayCall.has(name)) };
+    },
+  };
+  const wrapped = (method: string, handle: Handle) => set(method, wraps[method]?.(handle) ?? handle);
   server.setRequestHandler = wrapped as typeof server.setRequestHandler;
 }

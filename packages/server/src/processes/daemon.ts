@@ -41,6 +41,8 @@ export interface DaemonConfiguration {
   hosts: readonly string[];
   origins: readonly string[];
   publicUrl: string | null;
+  /** Start of links that are shown to people and clients. */
+  linkBase: string;
   trustedProxies: readonly string[];
   /** Of HTTPS on its address; null: plain HTTP. Never shown: it holds the private key. */
   certificate: CertificatePem | null;
@@ -119,6 +121,7 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
     hosts,
     origins,
     publicUrl,
+    linkBase: () => configuration.linkBase,
     trustedProxies,
     mcpTools: configuration.mcpTools,
     auditContent,

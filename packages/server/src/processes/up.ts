@@ -103,7 +103,8 @@ export async function openUp({ configuration, secrets, variables, version, code,
     for (const folder of host.settings.folders) await checkOpenFolder(folder, layout.home);
   }
   const { addresses, ...settings } = daemonOptions(configuration);
-  const { listen, portsPort, address, linkBase: url } = addresses;
+  const { listen, portsPort, address } = addresses;
+  const { linkBase: url } = settings;
   const told = {
     ...settings,
     host: host?.settings ?? null,

@@ -152,3 +152,20 @@ export function toPolicy(body: z.output<typeof policyBody>): PolicyDraft {
 export function toNamespace({ agents_may_allow, ...body }: z.output<typeof namespaceBody>): NamespaceDraft {
   return { ...toPolicy(body), ...defined({ agentsMayAllow: toRules(agents_may_allow) }) };
 }
+
+/** A policy in the form in which it was requested. */
+export function showDraft({ allow, deny, unknown, bytesPerSecond }: PolicyDraft): z.output<typeof policyBody> {
+  return defined({
+    allow: allow?.map(showRule),
+    deny: deny === undefined ? undefined : [...deny],
+    unknown,
+    bytes_per_second: bytesPerSecond,
+  });
+}
+
+function showRule(rule: string | RuleDraft): DraftOf {
+  if (typeof rule === "string") return rule;
+  const { host, port, protocol, ranges, inspect, methods, paths, uploadAskBytes } = rule;
+  const more = { port, protocol, ranges, inspect, methods, paths, upload_ask_bytes: uploadAskBytes };
+  return { host, ...defined(more) } as DraftOf;
+}

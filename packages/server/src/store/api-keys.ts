@@ -7,7 +7,7 @@ import { mapRows } from "./columns.ts";
 import { storeLimits } from "./limits.ts";
 import type { Schema } from "./schema.ts";
 
-const mapping = mapRows<ApiKey>();
+const mapping = mapRows<ApiKey, "scopes">(["scopes"]);
 
 export class StoredApiKeys implements ApiKeys {
   readonly #db: Kysely<Schema>;

@@ -29,6 +29,7 @@ export const createTables: readonly string[] = [
     name text not null,
     namespace text not null,
     role text not null,
+    scopes text not null,
     hash text not null unique,
     created_at_ms integer not null,
     expires_at_ms integer,

@@ -19,7 +19,7 @@ import type { Row } from "./columns.ts";
 /** The tables of create-tables.ts. A row that a record becomes follows from the record's type and the names of its JSON fields. */
 export interface Schema {
   sandboxes: Row<SandboxRecord, "limits" | "env" | "labels" | "template">;
-  api_keys: Row<ApiKey>;
+  api_keys: Row<ApiKey, "scopes">;
   audit: AuditTableRow;
   audit_checkpoints: Row<Checkpoint>;
   audit_contents: ContentRow;
