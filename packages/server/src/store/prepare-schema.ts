@@ -3,7 +3,7 @@ import { AppError } from "../core/errors.ts";
 import { createTables } from "./create-tables.ts";
 
 /** Grows with each change of `create-tables.ts`. There are no migrations before 0.1.0: a store of another version is refused. */
-const schemaVersion = 23;
+const schemaVersion = 24;
 
 /** Creates the tables of a new store, all of them or none. Returns whether it did. */
 export function prepareSchema(db: DatabaseSync): boolean {
