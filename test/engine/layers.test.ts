@@ -94,6 +94,23 @@ open("/home/user/.own", "w").write("home")`,
     },
   );
 
+  it("[HOS-10] a stopped sandbox starts on another root with the same workspace, and names it from then on", async () => {
+    await using home = await makeHome();
+    await using engine = await openTidyEngine(name, home);
+    const old = await freezeTree(engine, makeRoot);
+    const next = await freezeTree(engine, `${makeRoot}\nopen("/workspace/etc/own", "w").write("of the next")`);
+    const made = await engine.create({ limits, root: old.id, keep: true });
+    expect(await ask(made, note("kept"), 'open("/etc/own").read()')).toBe("of the image");
+    await engine.stop(made.id);
+    const both = `[open("/etc/own").read(), ${readNote}]`;
+    await expect(engine.start(made.id, { root: "a".repeat(16) })).rejects.toMatchObject({ code: "not_found" });
+    expect(await ask(await engine.start(made.id, { root: next.id }), both)).toEqual(["of the next", "kept"]);
+    await engine.stop(made.id);
+    await engine.removeLayer(old.id);
+    await expect(engine.removeLayer(next.id)).rejects.toMatchObject({ code: "conflict" });
+    expect(await ask(await engine.start(made.id), both)).toEqual(["of the next", "kept"]);
+  });
+
   it("[FIL-07] are what a reset goes back to where a sandbox was made on one, and not where it was frozen later", async () => {
     await using home = await makeHome();
     await using engine = await openTidyEngine(name, home);

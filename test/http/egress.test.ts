@@ -207,7 +207,7 @@ describe("egress over REST", () => {
     const onError = (error: unknown) => expect.unreachable(String(error));
     const network = await NetworkPolicies.open({ ...parts, onError });
     expect(policies.policyOf(id)).toEqual([]);
-    network.entered(id, "restarted");
+    network.entered(id, "restarted", null);
     expect(policies.policyOf(id)).toEqual(before);
   });
 

@@ -40,6 +40,7 @@ export function sandboxRecord(id: string, more: Partial<SandboxRecord> = {}): Sa
     outputFolder: null,
     keepArtifactsMs: 0,
     template: null,
+    serverId: null,
     ...more,
   };
 }

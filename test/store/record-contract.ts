@@ -12,6 +12,7 @@ import { imageContract } from "./image-contract.ts";
 import { packageContract } from "./package-contract.ts";
 import { runContract } from "./run-contract.ts";
 import { secretContract } from "./secret-contract.ts";
+import { serverContract } from "./server-contract.ts";
 import { templateContract } from "./template-contract.ts";
 
 /** An empty store, which can be closed and opened again. */
@@ -53,6 +54,7 @@ function snapshotRecord(id: string, more: Partial<SnapshotRecord> = {}): Snapsho
     skipped: 5,
     unreadable: 6,
     changed: 7,
+    serverId: null,
     ...more,
   };
 }
@@ -250,10 +252,11 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
         await store.skills.insert(skillRecord(`k${at}`, { ...more, name: at === 4 ? "b" : "a" }));
       }
       const namespace = "default";
+      const serverId = null;
       const ids = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
-      expect(ids(await store.snapshots.list({ namespace, limit: 2 }))).toEqual(["s4", "s2"]);
-      expect(ids(await store.snapshots.list({ namespace, cursor: "s2", limit: 2 }))).toEqual(["s1", "s0"]);
-      expect(ids(await store.snapshots.list({ namespace, sandboxId: "box-2", limit: 9 }))).toEqual(["s4"]);
+      expect(ids(await store.snapshots.list({ namespace, serverId, limit: 2 }))).toEqual(["s4", "s2"]);
+      expect(ids(await store.snapshots.list({ namespace, serverId, cursor: "s2", limit: 2 }))).toEqual(["s1", "s0"]);
+      expect(ids(await store.snapshots.list({ namespace, serverId, sandboxId: "box-2", limit: 9 }))).toEqual(["s4"]);
       expect(await store.snapshots.usage({ namespace })).toEqual({ count: 4, addedBytes: 16 });
       expect(await store.snapshots.usage({ namespace, sandboxId: "box-2" })).toEqual({ count: 1, addedBytes: 4 });
       expect(await store.snapshots.usage({ namespace: "none" })).toEqual({ count: 0, addedBytes: 0 });
@@ -263,9 +266,19 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
       expect(ids(await store.skills.list({ namespace, name: "a", version: "k1", limit: 9 }))).toEqual(["k1"]);
       expect(await store.skills.count(namespace)).toBe(4);
       for (const cursor of ["s3", "gone"])
-        await expect(store.snapshots.list({ namespace, cursor, limit: 9 })).rejects.toMatchObject({
+        await expect(store.snapshots.list({ namespace, serverId, cursor, limit: 9 })).rejects.toMatchObject({
           code: "not_found",
         });
+    });
+
+    it("of a hosted server are in its list alone", async () => {
+      await store.snapshots.insert(snapshotRecord("own", { serverId: "server" }));
+      await store.snapshots.insert(snapshotRecord("plain"));
+      const idsOf = async (serverId: string | null) =>
+        (await store.snapshots.list({ namespace: "default", serverId, limit: 9 })).map(({ id }) => id);
+      expect(await idsOf("server")).toEqual(["own"]);
+      expect(await idsOf(null)).toEqual(["plain"]);
+      expect(await idsOf("another")).toEqual([]);
     });
 
     it("tell every manifest there is, of all namespaces, once", async () => {
@@ -313,6 +326,7 @@ export function recordContract(name: string, make: () => Promise<StoreUnderTest<
   packageContract(name, () => store, reopen);
   imageContract(name, () => store, reopen);
   templateContract(name, () => store, reopen);
+  serverContract(name, () => store, reopen);
   checkpointContract(name, () => store, reopen);
   runContract(name, () => store, reopen);
 }

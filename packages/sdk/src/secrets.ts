@@ -1,7 +1,7 @@
 import type { FileBody } from "./files.ts";
 import type { Transport } from "./transport.ts";
 
-export type SecretTarget = { sandbox_id: string } | { key_id: string } | { all: true };
+export type SecretTarget = { sandbox_id: string } | { key_id: string } | { server_id: string } | { all: true };
 
 export type SecretDelivery =
   | { as: "file" }

@@ -284,7 +284,7 @@ export class Caisson implements AsyncDisposable {
     const policy = await this.#readPolicy(network);
     const parts = await this.#sandboxParts(await this.#engineOf(id), defined({ root }));
     const listeners = this.listeners && (options.listeners ?? true);
-    const sandbox = await Sandbox.start(parts, id, { ...options, listeners });
+    const sandbox = await Sandbox.start(parts, id, { ...options, ...defined({ root }), listeners });
     await this.#admit(sandbox, policy);
     this.#namespaces.join(sandbox, namespace);
     return this.#own(sandbox, "sandbox.started");

@@ -81,8 +81,8 @@ export interface FleetEgress {
   keep(sandboxId: string, policy: EgressPolicy): Promise<void>;
   /** Policy that an operator or its creator has set for it, without additions by approvals. */
   ownPolicy(sandboxId: string): EgressPolicy | undefined;
-  /** It is the namespace's from now on; what was kept for it holds. */
-  entered(sandboxId: string, namespace: string): void;
+  /** It is the namespace's, or that hosted server's, from now on; what was kept for it holds. */
+  entered(sandboxId: string, namespace: string, serverId: string | null): void;
   left(sandboxId: string): void;
   /** Lets names out as long as a run goes on; of the whole sandbox, which shares one way out. */
   openRun(caller: Caller, sandboxId: string, domains: readonly string[]): Disposable;

@@ -110,6 +110,8 @@ export interface StartOptions {
   warm?: WarmChoice;
   /** False: from now on its programs may not listen. */
   listeners?: boolean;
+  /** Another root from now on; the workspace stays. */
+  root?: LayerId;
 }
 
 export interface SandboxStats {

@@ -5,6 +5,7 @@ import type { CommandPolicy } from "./command-policy.ts";
 import type { PolicyDraft } from "./egress-policies.ts";
 import type { SandboxLimits, SandboxStats, WarmChoice } from "./engine.ts";
 import type { Fork, ForkRequest } from "./fork.ts";
+import type { ChosenImage } from "./image-record.ts";
 import type { LayerInfo } from "./layer.ts";
 import type { Caller } from "./principal.ts";
 import type { EngineChoice } from "./request.ts";
@@ -62,6 +63,8 @@ export interface CreateRequest {
   keepArtifactsMs?: number;
   /** Network policy of the sandbox, on top of its namespace's policy. */
   network?: PolicyDraft;
+  /** The root of a hosted server's sandbox, in place of an image of the catalogue. */
+  root?: ChosenImage;
   /** A template is made in it: it gets no secrets, and only those who may make templates find it (S79). */
   forTemplate?: boolean;
 }
@@ -93,6 +96,14 @@ export interface JobOptions {
   streams?: boolean;
   /** Gives its place in the queue up; what runs already is ended by whoever started it. */
   signal?: AbortSignal;
+}
+
+/** How the sandbox of a hosted server starts. */
+export interface ServeOptions {
+  /** The version's code. A running sandbox is stopped where this is another root than it has; its workspace stays. */
+  root: ChosenImage;
+  /** True: it gets the secrets of its server. */
+  secrets: boolean;
 }
 
 export interface PoolStatus {
@@ -193,6 +204,10 @@ export interface Fleet<Handle> {
   queue(): QueueStatus;
   /** The caller's namespace's, in the order of their turns. */
   waiting(caller: Caller): QueuedJob[];
+  /** Starts a sandbox of the caller's hosted server. */
+  serve(caller: Caller, id: string, options: ServeOptions): Promise<SandboxRecord>;
+  /** Sandboxes of all hosted servers. */
+  ofServers(): SandboxRecord[];
   /** Cancels a waiting job; its caller gets an error. A job that has begun is not found. */
   cancel(caller: Caller, jobId: string): QueuedJob;
 }

@@ -37,6 +37,8 @@ export interface SandboxRecord {
   keepArtifactsMs: number;
   /** Template that it was made of; null when none. */
   template: TemplateOrigin | null;
+  /** Hosted server that it belongs to: nothing but that server's use case finds it (S120). Null for all others. */
+  serverId: string | null;
 }
 
 export interface SandboxQuery {

@@ -40,8 +40,11 @@ export type SecretDelivery =
       variable: string;
     };
 
-/** One sandbox, all that were created with one API key, or all of the namespace. Nothing that whoever uses a sandbox can choose (SEC-09). */
-export type SecretTarget = { sandboxId: string } | { keyId: string } | { all: true };
+/**
+ * One sandbox, all that were created with one API key, all of the namespace but those of hosted servers, or one hosted server.
+ * Nothing that whoever uses a sandbox can choose (SEC-09).
+ */
+export type SecretTarget = { sandboxId: string } | { keyId: string } | { all: true } | { serverId: string };
 
 /** Only operators bind. */
 export interface SecretBinding {
@@ -82,6 +85,10 @@ export interface SecretHolder {
   createdBy: string;
   /** The sandbox that it began as a copy of: its programs know that one's placeholders. */
   copyOf?: string;
+  /** Hosted server that it belongs to: it gets what is bound to that server, and nothing else (S121). */
+  serverId?: string | null;
+  /** It gets nothing, whatever is bound. */
+  withheld?: boolean;
 }
 
 /** Binding whose value a sandbox holds. */

@@ -24,10 +24,14 @@ export interface SnapshotRecord {
   unreadable: number;
   /** Files that became shorter while they were read. */
   changed: number;
+  /** Hosted server whose data it holds: found by that server's use case alone (S120). */
+  serverId: string | null;
 }
 
 export interface SnapshotQuery {
   namespace: string;
+  /** Null: those of no server. */
+  serverId: string | null;
   sandboxId?: string;
   /** Ids after this one, newest first. */
   cursor?: string;

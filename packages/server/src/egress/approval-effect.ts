@@ -2,6 +2,7 @@ import type { Approval, ApprovalEffect, ApprovalScope, Question } from "../core/
 import type { Destination, EgressVerdict } from "../core/egress.ts";
 import { AppError } from "../core/errors.ts";
 import type { Caller } from "../core/principal.ts";
+import { defined } from "../lib/defined.ts";
 import type { ActivePolicies } from "./active-policies.ts";
 import type { PolicyChange } from "./change-policy.ts";
 import { decide } from "./decide.ts";
@@ -24,7 +25,8 @@ export function egressApprovalEffect(network: NetworkPolicies, policies: ActiveP
     what: PolicyChange,
   ): Promise<void> => {
     if (scope === "always") await network.changeNamespacePolicy(by, what);
-    else if (sandboxId !== null) await network.holdInSandbox(by, sandboxId, what);
+    else if (sandboxId !== null)
+      await network.holdInSandbox({ ...by, ...defined({ serverId: network.serverOf(sandboxId) }) }, sandboxId, what);
     else throw new AppError("invalid", "this approval request is not for a sandbox", { hint: "use the scope always" });
   };
   return {

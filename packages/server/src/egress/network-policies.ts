@@ -35,6 +35,8 @@ export class NetworkPolicies implements FleetEgress {
   readonly #parts: NetworkPoliciesParts;
   /** Policies of sandboxes that no fleet has named yet. */
   readonly #kept: Map<string, SandboxPolicies>;
+  /** Hosted servers by their sandboxes. */
+  readonly #servers = new Map<string, string>();
   #changes: Promise<unknown> = Promise.resolve();
 
   private constructor(parts: NetworkPoliciesParts, kept: Map<string, SandboxPolicies>) {
@@ -80,10 +82,10 @@ export class NetworkPolicies implements FleetEgress {
     });
   }
 
-  /** Another namespace's does not exist. */
-  sandboxPolicies({ principal }: Caller, id: string): SandboxPolicies {
+  /** Another namespace's does not exist, nor does a hosted server's for anybody else (S120). */
+  sandboxPolicies({ principal, serverId }: Caller, id: string): SandboxPolicies {
     const found = this.#parts.policies.sandbox(id);
-    if (found?.namespace === principal.namespace) return found;
+    if (found?.namespace === principal.namespace && this.#servers.get(id) === serverId) return found;
     throw new AppError("not_found", `unknown sandbox ${JSON.stringify(id).slice(0, 80)}`);
   }
 
@@ -169,12 +171,19 @@ export class NetworkPolicies implements FleetEgress {
     return this.#parts.policies.sandbox(sandboxId)?.sandbox;
   }
 
-  entered(sandboxId: string, namespace: string): void {
+  /** Returns the hosted server that a sandbox belongs to. */
+  serverOf(sandboxId: string): string | undefined {
+    return this.#servers.get(sandboxId);
+  }
+
+  entered(sandboxId: string, namespace: string, serverId: string | null): void {
+    if (serverId !== null) this.#servers.set(sandboxId, serverId);
     this.#parts.policies.admit(sandboxId, namespace, this.#kept.get(sandboxId));
     this.#kept.delete(sandboxId);
   }
 
   left(sandboxId: string): void {
+    this.#servers.delete(sandboxId);
     this.#parts.policies.forget(sandboxId);
     this.#drop(sandboxId).catch(this.#parts.onError);
   }

@@ -92,6 +92,7 @@ const startOptions = shape<StartOptions>({
   ),
   warm: optional(oneOf(warmChoices)),
   listeners: optional(flag),
+  root: optional(layer),
 });
 
 const freezeOptions = shape<FreezeOptions>({ keep: flag, copy: optional(flag), lent: optional(flag) });

@@ -80,13 +80,18 @@ export class Snapshots {
     }
   }
 
-  list(caller: Caller, query: Omit<SnapshotQuery, "namespace">): Promise<SnapshotRecord[]> {
-    return this.#parts.records.list({ ...query, namespace: caller.principal.namespace });
+  list(caller: Caller, query: Omit<SnapshotQuery, "namespace" | "serverId">): Promise<SnapshotRecord[]> {
+    return this.#parts.records.list({
+      ...query,
+      namespace: caller.principal.namespace,
+      serverId: serverOf(caller),
+    });
   }
 
   async get(caller: Caller, id: string): Promise<SnapshotRecord> {
     const record = this.#leaving.has(id) ? undefined : await this.#parts.records.get(id);
-    if (record === undefined || record.namespace !== caller.principal.namespace) throw noSnapshot(id);
+    const isOwn = record?.namespace === caller.principal.namespace && record.serverId === serverOf(caller);
+    if (record === undefined || !isOwn) throw noSnapshot(id);
     return record;
   }
 
@@ -230,8 +235,10 @@ async function counted<T>(counts: Map<string, number>, key: string, act: () => P
   }
 }
 
+const serverOf = ({ serverId }: Caller): string | null => serverId ?? null;
+
 function recordOf(
-  { principal }: Caller,
+  caller: Caller,
   workspace: Workspace,
   description: string,
   { entries, manifest, totalBytes, addedBytes, summary }: TakenTree,
@@ -240,11 +247,11 @@ function recordOf(
   const count = (...types: TreeEntry["type"][]) => entries.filter(({ type }) => types.includes(type)).length;
   return {
     id: randomUUID(),
-    namespace: principal.namespace,
+    namespace: caller.principal.namespace,
     sandboxId: workspace.id,
     description,
     createdAtMs: nowMs,
-    createdBy: principal.id,
+    createdBy: caller.principal.id,
     manifest,
     files: count("file", "hard-link"),
     folders: count("directory"),
@@ -254,6 +261,7 @@ function recordOf(
     skipped: summary.skipped,
     unreadable: summary.unreadable,
     changed: summary.changed,
+    serverId: serverOf(caller),
   };
 }
 

@@ -8,6 +8,7 @@ import {
   secretOrigins,
   secretStates,
 } from "../core/secret.ts";
+import { serverIdPattern } from "../core/server.ts";
 import { secretLimits } from "../vault/limits.ts";
 
 export const secretName = z.string().regex(secretNamePattern);
@@ -17,9 +18,12 @@ const target = z
   .union([
     z.strictObject({ sandbox_id: z.string().min(1).max(64) }),
     z.strictObject({ key_id: z.string().min(1).max(64) }),
+    z.strictObject({ server_id: z.string().regex(serverIdPattern) }),
     z.strictObject({ all: z.literal(true) }),
   ])
-  .describe("one sandbox, all sandboxes created with an API key, or all sandboxes of the namespace");
+  .describe(
+    "one sandbox, all sandboxes created with an API key, one hosted server, or all sandboxes of the namespace but those of hosted servers",
+  );
 
 const delivery = z
   .discriminatedUnion("as", [
@@ -84,6 +88,7 @@ export function showSecret(info: SecretInfo): z.output<typeof secret> {
 
 function showTarget(target: SecretTarget): z.output<typeof bindBody>["target"] {
   if ("sandboxId" in target) return { sandbox_id: target.sandboxId };
+  if ("serverId" in target) return { server_id: target.serverId };
   return "keyId" in target ? { key_id: target.keyId } : target;
 }
 
@@ -94,5 +99,6 @@ function showDelivery(delivery: SecretDelivery): z.output<typeof bindBody>["deli
 export function readBinding(body: z.output<typeof bindBody>): Omit<SecretBinding, "id"> {
   const { target, deliver } = body;
   if ("sandbox_id" in target) return { target: { sandboxId: target.sandbox_id }, delivery: deliver };
+  if ("server_id" in target) return { target: { serverId: target.server_id }, delivery: deliver };
   return { target: "key_id" in target ? { keyId: target.key_id } : target, delivery: deliver };
 }

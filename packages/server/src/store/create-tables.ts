@@ -22,7 +22,8 @@ export const createTables: readonly string[] = [
     output_folder text,
     keep_artifacts_ms integer not null,
     layer_id text,
-    template text not null
+    template text not null,
+    server_id text
   ) without rowid`,
   `create table api_keys (
     id text primary key,
@@ -108,7 +109,8 @@ export const createTables: readonly string[] = [
     added_bytes integer not null,
     skipped integer not null,
     unreadable integer not null,
-    changed integer not null
+    changed integer not null,
+    server_id text
   )`,
   "create index snapshots_by_age on snapshots (namespace, created_at_ms, id)",
   "create index snapshots_by_sandbox on snapshots (namespace, sandbox_id, created_at_ms, id)",
@@ -310,6 +312,37 @@ export const createTables: readonly string[] = [
     builder_id text,
     created_at_ms integer not null,
     created_by text not null
+  )`,
+  `create table servers (
+    id text primary key not null,
+    namespace text not null,
+    name text not null,
+    config text not null,
+    current integer,
+    newest integer not null,
+    created_at_ms integer not null,
+    created_by text not null
+  )`,
+  `create table server_versions (
+    server_id text not null,
+    number integer not null,
+    state text not null,
+    step text,
+    error text,
+    held integer not null,
+    source text not null,
+    source_digest text not null,
+    inputs_digest text not null,
+    image text not null,
+    layer_id text,
+    bytes integer not null,
+    command text not null,
+    contact text not null,
+    packages text not null,
+    data_snapshot_id text,
+    created_at_ms integer not null,
+    created_by text not null,
+    primary key (server_id, number)
   )`,
   `create table checkpoints (
     id text primary key not null,

@@ -14,6 +14,7 @@ import { StoredRuns } from "./run-records.ts";
 import { StoredSandboxes } from "./sandbox-records.ts";
 import type { Schema } from "./schema.ts";
 import { StoredSecrets } from "./secret-records.ts";
+import { StoredServers } from "./server-records.ts";
 import { StoredSkills } from "./skill-records.ts";
 import { StoredSnapshots } from "./snapshot-records.ts";
 import type { RecordStore } from "./store.ts";
@@ -37,6 +38,7 @@ export function openRecords(db: Kysely<Schema>, clock: Clock): RecordStore {
     packages: new StoredPackages(db),
     images: new StoredImages(db),
     templates: new StoredTemplates(db),
+    servers: new StoredServers(db),
     checkpoints: new StoredCheckpoints(db),
     runs: new StoredRuns(db),
     idempotency: new StoredIdempotency(db, clock),

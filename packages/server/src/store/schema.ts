@@ -9,6 +9,7 @@ import type { PackageRecord } from "../core/package.ts";
 import type { SharedPort } from "../core/port.ts";
 import type { SandboxRecord } from "../core/sandbox-record.ts";
 import type { BindingRecord, DeliveryRecord, SecretRecord } from "../core/secret-record.ts";
+import type { ServerRecord, ServerVersion } from "../core/server.ts";
 import type { SkillRecord } from "../core/skill.ts";
 import type { SnapshotRecord } from "../core/snapshot.ts";
 import type { TemplateRecord } from "../core/template.ts";
@@ -40,6 +41,12 @@ export interface Schema {
   packages: Row<PackageRecord>;
   images: Row<ImageRecord, "aliases" | "config">;
   templates: Row<TemplateRecord, "image" | "limits" | "env" | "network" | "packages" | "warmUp" | "memory">;
+  servers: Row<ServerRecord, "config">;
+  /** SQLite has no booleans: `held` is 0 or 1. */
+  server_versions: Row<
+    Omit<ServerVersion, "held"> & { held: number },
+    "source" | "image" | "command" | "contact" | "packages"
+  >;
   checkpoints: Row<KeptCheckpoint, "sandbox" | "policy">;
   runs: RunRow;
 }

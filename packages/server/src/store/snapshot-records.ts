@@ -24,8 +24,9 @@ export class StoredSnapshots implements SnapshotRecords {
     return row === undefined ? undefined : mapping.toRecord(row);
   }
 
-  async list({ namespace, sandboxId, cursor, limit }: SnapshotQuery): Promise<SnapshotRecord[]> {
+  async list({ namespace, serverId, sandboxId, cursor, limit }: SnapshotQuery): Promise<SnapshotRecord[]> {
     let query = this.#db.selectFrom("snapshots").selectAll().where("namespace", "=", namespace);
+    query = serverId === null ? query.where("server_id", "is", null) : query.where("server_id", "=", serverId);
     if (sandboxId !== undefined) query = query.where("sandbox_id", "=", sandboxId);
     const after = cursor === undefined ? undefined : await this.#start(cursor, namespace);
     const rows = await newestFirst(query, after, limit).execute();

@@ -12,6 +12,7 @@ import type { PortRecords } from "../core/port.ts";
 import type { RunRecords } from "../core/run-record.ts";
 import type { SandboxRecords } from "../core/sandbox-record.ts";
 import type { SecretRecords } from "../core/secret-record.ts";
+import type { ServerRecords } from "../core/server.ts";
 import type { SkillRecords } from "../core/skill.ts";
 import type { SnapshotRecords } from "../core/snapshot.ts";
 import type { TemplateRecords } from "../core/template.ts";
@@ -32,6 +33,7 @@ export interface RecordStore {
   readonly packages: PackageRecords;
   readonly images: ImageRecords;
   readonly templates: TemplateRecords;
+  readonly servers: ServerRecords;
   readonly checkpoints: CheckpointRecords;
   readonly runs: RunRecords;
   readonly idempotency: IdempotencyRecords;

@@ -1,5 +1,5 @@
 import { AppError } from "../core/errors.ts";
-import type { SecretBinding, SecretDelivery, SecretTarget } from "../core/secret.ts";
+import type { SecretBinding, SecretDelivery, SecretHolder, SecretTarget } from "../core/secret.ts";
 import type { BindingRecord } from "../core/secret-record.ts";
 import { secretLimits } from "./limits.ts";
 
@@ -44,11 +44,17 @@ export function placeOf({ name, delivery }: Pick<BindingRecord, "name" | "delive
 }
 
 function rankOf(target: SecretTarget): number {
-  if ("sandboxId" in target) return 2;
+  if ("sandboxId" in target || "serverId" in target) return 2;
   return "keyId" in target ? 1 : 0;
 }
 
-export function isFor(target: SecretTarget, { id, createdBy }: { id: string; createdBy: string }): boolean {
+/** The sandboxes of a hosted server run a stranger's code: only what is bound to the server itself is for them (S121). */
+export function isFor(
+  target: SecretTarget,
+  { id, createdBy, serverId = null, withheld = false }: Omit<SecretHolder, "namespace">,
+): boolean {
+  if (withheld) return false;
+  if (serverId !== null || "serverId" in target) return "serverId" in target && target.serverId === serverId;
   if ("sandboxId" in target) return target.sandboxId === id;
   return "keyId" in target ? target.keyId === createdBy : target.all;
 }

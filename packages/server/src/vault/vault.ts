@@ -329,7 +329,10 @@ function sameTarget(one: Pick<SecretBinding, "target">, other: Pick<SecretBindin
   return JSON.stringify(targetDetail(one.target)) === JSON.stringify(targetDetail(other.target));
 }
 
-function targetDetail(target: SecretBinding["target"]): { sandbox_id?: string; key_id?: string; all?: "namespace" } {
+type TargetDetail = { sandbox_id?: string; key_id?: string; server_id?: string; all?: "namespace" };
+
+function targetDetail(target: SecretBinding["target"]): TargetDetail {
   if ("sandboxId" in target) return { sandbox_id: target.sandboxId };
+  if ("serverId" in target) return { server_id: target.serverId };
   return "keyId" in target ? { key_id: target.keyId } : { all: "namespace" };
 }

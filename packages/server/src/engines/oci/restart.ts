@@ -1,4 +1,5 @@
 import type { CreatedSandbox, EngineName, SandboxSpec, StartOptions } from "../../core/engine.ts";
+import type { LayerId } from "../../core/layer.ts";
 import { sandboxLimits } from "../../core/limits.ts";
 import { changeLimits } from "../../core/request.ts";
 import { engineLimits } from "../limits.ts";
@@ -21,6 +22,7 @@ export async function restartBoundary(
   const clear = () => clearBoundary({ folder, cgroup, helper: parts.helper });
   if (!kept.stopped) saveKept(parts, live, { ...kept, stopped: true, paused: false });
   await clear();
+  if (options.root !== undefined) await changeRoot(parts, live, options.root);
   for (let tries = 1; ; tries++) {
     try {
       return await startBoundary(parts, live, spec);
@@ -29,6 +31,15 @@ export async function restartBoundary(
       if (tries === engineLimits.startTries || !mayPass(error)) throw error;
     }
   }
+}
+
+/** Written down before the layer is used: from then on nobody removes it. */
+async function changeRoot(parts: EngineParts, live: Live, root: LayerId): Promise<void> {
+  const { record } = live;
+  if (record?.kept == null || record.layers.root === root) return;
+  await parts.layers.chain(root);
+  live.record = { ...record, layers: { ...record.layers, root } };
+  saveKept(parts, live, record.kept);
 }
 
 function specOf(engine: EngineName, id: string, kept: KeptRecord, asked: StartOptions): SandboxSpec {

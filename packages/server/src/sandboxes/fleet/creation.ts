@@ -77,6 +77,7 @@ async function make(
   resolved: ResolvedRequest,
   engine: EngineName,
 ): Promise<Made> {
+  if (caller.serverId !== undefined) return startCold(parts, caller, resolved, engine, "it is a hosted server's");
   if (resolved.template !== null) return startTemplate(parts, caller, resolved, resolved.template);
   const hasSecrets = parts.provisioner.hasSecrets(caller.principal.namespace);
   const taken = await takeWarm(parts, caller, resolved, () => parts.pools.take(resolved, engine, hasSecrets));
@@ -138,17 +139,18 @@ function startCold(
       await removals.remove(sandbox.id, sandbox).catch(onError);
       throw error;
     }
-    pools.open(image, engine);
+    if (caller.serverId === undefined) pools.open(image, engine);
     return { sandbox, origin: `cold: ${why}` };
   });
 }
 
 export function termsOf(
-  { principal }: Caller,
+  { principal, serverId }: Caller,
   { env, forTemplate }: Pick<ResolvedRequest, "env" | "forTemplate">,
   limits: SandboxLimits,
 ): ProvisionTerms {
-  return { namespace: principal.namespace, createdBy: principal.id, env, limits, withoutSecrets: forTemplate };
+  const { namespace, id: createdBy } = principal;
+  return { namespace, createdBy, serverId: serverId ?? null, env, limits, withoutSecrets: forTemplate };
 }
 
 /** Recorded while it is asked whether it is well; undefined when it is not: its record says so, and another is taken. */
@@ -168,6 +170,7 @@ async function settle(
     output_folder: outputFolder,
     template_id: template?.id ?? null,
     ...(resolved.forTemplate ? ({ for_template: true } as const) : {}), // whoever may not find it may not find what it left either (S79)
+    ...(caller.serverId === undefined ? {} : { server_id: caller.serverId }), // nor (S120)
   };
   const data = { status, engine, image, origin, ...limitDetail(limits), ...asks };
   const who = about(record, caller);
@@ -240,6 +243,7 @@ function recordOf(
     failure: null,
     createdBy: caller.principal.id,
     template: null,
+    serverId: caller.serverId ?? null,
   };
 }
 

@@ -11,6 +11,7 @@ import type {
   QueuedJob,
   QueueStatus,
   SandboxChanges,
+  ServeOptions,
   TemplateBench,
 } from "../../core/fleet.ts";
 import type { Fork, ForkRequest } from "../../core/fork.ts";
@@ -45,7 +46,8 @@ import { allowedWarmUp, type CheckedRequest, type ResolveParts, resolveRequest }
 import { SandboxCheckpoints } from "./sandbox-checkpoints.ts";
 import { openSavedMemory, type SavedMemory } from "./saved-memory.ts";
 import { Seeds } from "./seeds.ts";
-import { Sessions } from "./sessions.ts";
+import { serveMember } from "./serve-member.ts";
+import { isThere, Sessions } from "./sessions.ts";
 import { eachOf, Slots } from "./slots.ts";
 import { templateBench } from "./template-bench.ts";
 import { TemplatePools } from "./template-pools.ts";
@@ -155,7 +157,8 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     fleet.#opening = fleet
       .#removeAll(strays)
       .then(sweep)
-      .then(() => fleet.#openPool());
+      .then(() => fleet.#openPool())
+      .catch(parts.onError);
     fleet.#timers.start();
     return fleet;
   }
@@ -174,26 +177,18 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
     const { namespace } = caller.principal;
     return this.#sessions.join(caller, sessionKey, async () => {
       const member = this.#registry.bySession(namespace, sessionKey);
-      if (member !== undefined && (await this.#wake(member, caller))) return { record: member.record, isNew: false };
+      const wake = (id: string) => this.use(caller, id, async () => undefined);
+      if (member !== undefined && (await isThere(wake(member.record.id))))
+        return { record: member.record, isNew: false };
       return this.#create(caller, resolved, ensure);
     });
-  }
-
-  /** False when it is destroyed, now or meanwhile. */
-  async #wake(member: Member, caller: Caller): Promise<boolean> {
-    try {
-      await this.use(caller, member.record.id, async () => undefined);
-      return true;
-    } catch (error) {
-      if (error instanceof AppError && error.code === "not_found") return false;
-      throw error;
-    }
   }
 
   /** Its image is made last: a request that is refused for its limits or its namespace's share begins no build and no pull. */
   async #create(caller: Caller, { chooseImage, ...checked }: CheckedRequest, ensure: EnsureImage): Promise<Created> {
     const { namespace } = caller.principal;
-    this.#registry.reserve(namespace);
+    using _place = caller.serverId === undefined ? undefined : this.#registry.reserveForServer();
+    if (caller.serverId === undefined) this.#registry.reserve(namespace);
     try {
       using _share = await this.#creation.shares.reserve(namespace, checked.limits.storageBytes);
       const resolved = { ...checked, image: await chooseImage(ensure) };
@@ -201,7 +196,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
       const { record } = await createMember(this.#creation, caller, resolved);
       return { record, isNew: true };
     } finally {
-      this.#registry.release(namespace);
+      if (caller.serverId === undefined) this.#registry.release(namespace);
     }
   }
 
@@ -210,7 +205,7 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   async list(caller: Caller, query: Omit<SandboxQuery, "namespace">): Promise<SandboxRecord[]> {
-    return this.#registry.list(caller.principal, query);
+    return this.#registry.list(caller, query);
   }
 
   async change(caller: Caller, id: string, changes: SandboxChanges): Promise<SandboxRecord> {
@@ -223,6 +218,18 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   async start(caller: Caller, id: string): Promise<SandboxRecord> {
     await this.use(caller, id, async () => undefined);
     return this.#registry.find(caller, id).record;
+  }
+
+  async serve(caller: Caller, id: string, options: ServeOptions): Promise<SandboxRecord> {
+    this.uses.checkOpen();
+    const member = this.#registry.find(caller, id);
+    await serveMember(this.#creation, caller, member, options);
+    await this.use(caller, id, async () => undefined);
+    return member.record;
+  }
+
+  ofServers(): SandboxRecord[] {
+    return [...this.#registry.all].map(({ record }) => record).filter(({ serverId }) => serverId !== null);
   }
 
   stop(caller: Caller, id: string): Promise<SandboxRecord> {
@@ -358,13 +365,9 @@ export class SandboxFleet implements Fleet<Sandbox>, AsyncDisposable {
   }
 
   async #openPool(): Promise<void> {
-    const { settings, onError } = this.#parts;
-    try {
-      const engine = await this.#creation.engines.choose(settings.engine);
-      this.#pools.open(this.#resolveParts.images.choose(settings.image), engine);
-    } catch (error) {
-      onError(error);
-    }
+    const { settings } = this.#parts;
+    const engine = await this.#creation.engines.choose(settings.engine);
+    this.#pools.open(this.#resolveParts.images.choose(settings.image), engine);
   }
 
   async #removeAll(ids: readonly string[]): Promise<void> {

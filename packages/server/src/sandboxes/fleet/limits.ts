@@ -4,6 +4,8 @@ const KiB = 1024;
 export const fleetLimits = {
   sandboxes: 1_024,
   sandboxesPerNamespace: 256,
+  /** Those of hosted servers, apart from the others. */
+  serverSandboxes: 10_000,
   sessionKeyChars: 256,
   descriptionChars: 256,
   labels: 64,

@@ -40,7 +40,8 @@ export class Member {
   }
 
   due(): "stop" | "destroy" | undefined {
-    const { status, idleTimeoutMs } = this.record;
+    const { status, idleTimeoutMs, serverId } = this.record;
+    if (serverId !== null) return undefined; // its server starts and stops it
     return dueOf({ status, idleTimeoutMs, uses: this.uses, ...this.#clocks }, this.#clock.monotonicMs());
   }
 

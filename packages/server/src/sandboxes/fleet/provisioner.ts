@@ -4,13 +4,13 @@ import type { BoundSecret, Handover, HeldSecret, SecretSource } from "../../core
 import type { Sandbox } from "../sandbox.ts";
 import type { Actor } from "./book.ts";
 
-export type ProvisionTerms = Pick<SandboxRecord, "namespace" | "createdBy" | "env" | "limits"> & {
+export type ProvisionTerms = Pick<SandboxRecord, "namespace" | "createdBy" | "serverId" | "env" | "limits"> & {
   copyOf?: string;
   /** As long as it lives. */
   withoutSecrets?: boolean;
 };
 
-type Holder = Pick<SandboxRecord, "id" | "namespace" | "createdBy"> & Pick<ProvisionTerms, "copyOf">;
+type Holder = Pick<SandboxRecord, "id" | "namespace" | "createdBy" | "serverId"> & Pick<ProvisionTerms, "copyOf">;
 
 /** Secrets and variables that a handle has. A new start has none, and neither has a new daemon. */
 interface Given {
@@ -29,6 +29,8 @@ export class Provisioner {
   readonly #generations = new Map<string, number>();
   /** Ids of sandboxes that get no secret, whatever is bound. */
   readonly #without = new Set<string>();
+  /** Sandboxes of hosted servers that may have the secrets of their server; all others have none (S121). */
+  readonly #admitted = new Set<string>();
 
   constructor(secrets: SecretSource | undefined) {
     this.#secrets = secrets;
@@ -61,11 +63,12 @@ export class Provisioner {
   /** Finds what to bring and to take; undefined when no secret concerns it. Values may not leave from then on: hide them first. */
   async prepare(
     actor: Actor,
-    { id, namespace, createdBy, copyOf }: Holder,
+    { id, namespace, createdBy, serverId, copyOf }: Holder,
     held: readonly HeldSecret[] = [],
   ): Promise<Prepared | undefined> {
     const generation = this.#generation(namespace);
-    const holder = { id, namespace, createdBy, ...(copyOf === undefined ? {} : { copyOf }) };
+    const withheld = serverId !== null && !this.#admitted.has(id);
+    const holder = { id, namespace, createdBy, serverId, withheld, ...(copyOf === undefined ? {} : { copyOf }) };
     if (this.#secrets?.concerns(holder) !== true || this.#without.has(id)) return undefined;
     return { ...(await this.#secrets.deliver(actor, holder, held)), generation };
   }
@@ -86,6 +89,12 @@ export class Provisioner {
     this.#given.set(sandbox, { held: held.map(withoutValue), variables, generation });
   }
 
+  /** Says whether a hosted server's sandbox may have the server's secrets, from its next start or refresh on. */
+  admit(sandboxId: string, admitted: boolean): void {
+    if (admitted) this.#admitted.add(sandboxId);
+    else this.#admitted.delete(sandboxId);
+  }
+
   /** The secrets of a namespace have changed: sandboxes provisioned before must be checked again. */
   changed(namespace: string): void {
     this.#generations.set(namespace, this.#generation(namespace) + 1);
@@ -102,6 +111,7 @@ export class Provisioner {
 
   async release(sandboxId: string): Promise<void> {
     this.#without.delete(sandboxId);
+    this.#admitted.delete(sandboxId);
     await this.#secrets?.release(sandboxId);
   }
 

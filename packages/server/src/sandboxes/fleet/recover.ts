@@ -51,6 +51,7 @@ async function recoverOne(parts: RecoverParts, record: SandboxRecord, kept: Kept
   const member = new Member(record, parts.clock);
   if (record.status === "creating") return give(parts, member, "its creation did not end");
   parts.registry.add(member);
+  if (record.serverId !== null) return recoverServer(parts, member, kept);
   switch (kept?.state) {
     case "stopped":
       return found(parts, member, "stopped", "found so");
@@ -59,6 +60,19 @@ async function recoverOne(parts: RecoverParts, record: SandboxRecord, kept: Kept
       return;
     default:
       return attach(parts, member);
+  }
+}
+
+/** One of a hosted server does not go on: nobody has a connection to it, and its version may have changed. The next call starts it. */
+async function recoverServer(parts: RecoverParts, member: Member, kept: KeptSandbox | undefined): Promise<void> {
+  try {
+    if (kept?.state !== "stopped") await parts.maker.stopSandbox(member.record.id);
+    await found(parts, member, "stopped", "the daemon ended");
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === "not_found"))
+      return found(parts, member, "failed", `it could not be stopped: ${hidePaths(messageOf(error))}`);
+    parts.registry.delete(member);
+    await give(parts, member, "its workspace is gone");
   }
 }
 

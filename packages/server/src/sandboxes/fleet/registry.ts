@@ -1,6 +1,6 @@
 import type { FleetEgress } from "../../core/egress-policies.ts";
 import { AppError } from "../../core/errors.ts";
-import type { Caller, Principal } from "../../core/principal.ts";
+import type { Caller } from "../../core/principal.ts";
 import type { SandboxQuery, SandboxRecord } from "../../core/sandbox-record.ts";
 import { isAllowed } from "../../core/scope.ts";
 import { fleetLimits } from "./limits.ts";
@@ -17,6 +17,9 @@ export class Registry {
   readonly #counts = new Map<string, number>();
   /** Counted and not yet members. */
   #promised = 0;
+  /** Members, but for those of hosted servers; and those. */
+  #all = 0;
+  #ofServers = 0;
 
   constructor(watcher?: Watcher) {
     this.#watcher = watcher;
@@ -32,18 +35,18 @@ export class Registry {
   }
 
   add(member: Member): void {
-    const { id, namespace, sessionKey } = member.record;
+    const { id, namespace, sessionKey, serverId } = member.record;
     this.#members.set(id, member);
-    this.#count(namespace, 1);
+    this.#countMember(namespace, serverId, 1);
     if (sessionKey !== null) this.#sessions.set(sessionName(namespace, sessionKey), member);
-    this.#watcher?.entered(id, namespace);
+    this.#watcher?.entered(id, namespace, serverId);
   }
 
   /** False when it was not there any more. */
   delete(member: Member): boolean {
-    const { id, namespace, sessionKey } = member.record;
+    const { id, namespace, sessionKey, serverId } = member.record;
     if (!this.#members.delete(id)) return false;
-    this.#count(namespace, -1);
+    this.#countMember(namespace, serverId, -1);
     if (sessionKey !== null && this.bySession(namespace, sessionKey) === member)
       this.#sessions.delete(sessionName(namespace, sessionKey));
     this.#watcher?.left(id);
@@ -55,9 +58,9 @@ export class Registry {
   }
 
   /** Another namespace's does not exist. */
-  find({ principal }: Caller, id: string): Member {
+  find(caller: Caller, id: string): Member {
     const member = this.#members.get(id);
-    if (member === undefined || !mayFind(principal, member)) throw noSuchSandbox(id);
+    if (member === undefined || !mayFind(caller, member)) throw noSuchSandbox(id);
     member.checkThere();
     return member;
   }
@@ -66,9 +69,9 @@ export class Registry {
     return this.#sessions.get(sessionName(namespace, sessionKey));
   }
 
-  list(principal: Principal, { status, sessionKey, cursor, limit }: Omit<SandboxQuery, "namespace">): SandboxRecord[] {
+  list(caller: Caller, { status, sessionKey, cursor, limit }: Omit<SandboxQuery, "namespace">): SandboxRecord[] {
     const own = [...this.#members.values()]
-      .filter((member) => mayFind(principal, member) && member.record.status !== "destroyed")
+      .filter((member) => mayFind(caller, member) && member.record.status !== "destroyed")
       .map(({ record }) => record)
       .sort((left, right) => right.createdAtMs - left.createdAtMs || (left.id < right.id ? 1 : -1));
     const at = cursor === undefined ? 0 : own.findIndex(({ id }) => id === cursor) + 1;
@@ -96,7 +99,7 @@ export class Registry {
     const { sandboxes, sandboxesPerNamespace } = fleetLimits;
     if ((this.#counts.get(namespace) ?? 0) + count > sandboxesPerNamespace)
       throw full(`the namespace may have ${sandboxesPerNamespace} sandboxes`);
-    if (this.#members.size + this.#promised + count > sandboxes) throw full(`there may be ${sandboxes} sandboxes`);
+    if (this.#all + this.#promised + count > sandboxes) throw full(`there may be ${sandboxes} sandboxes`);
     this.#count(namespace, count);
     this.#promised += count;
   }
@@ -107,6 +110,26 @@ export class Registry {
     this.#count(namespace, -count);
   }
 
+  /** The same for one of a hosted server: most of these are stopped, and servers have limits of their own. */
+  reserveForServer(): Disposable {
+    const { serverSandboxes } = fleetLimits;
+    if (this.#ofServers >= serverSandboxes) throw full(`hosted servers may have ${serverSandboxes} sandboxes`);
+    this.#ofServers += 1;
+    const release = () => {
+      this.#ofServers -= 1;
+    };
+    return { [Symbol.dispose]: release };
+  }
+
+  #countMember(namespace: string, serverId: string | null, more: number): void {
+    if (serverId !== null) {
+      this.#ofServers += more;
+      return;
+    }
+    this.#all += more;
+    this.#count(namespace, more);
+  }
+
   #count(namespace: string, more: number): void {
     const count = (this.#counts.get(namespace) ?? 0) + more;
     if (count === 0) this.#counts.delete(namespace);
@@ -114,9 +137,13 @@ export class Registry {
   }
 }
 
-/** What agents do to one that a template is made in would be in all sandboxes of that template (S79). */
-function mayFind(principal: Principal, { record, forTemplate }: Member): boolean {
-  return record.namespace === principal.namespace && (!forTemplate || isAllowed(principal, "operate"));
+/**
+ * What agents do to one that a template is made in would be in all sandboxes of that template (S79). One of a hosted server
+ * is its server's alone: by any other way callers would go round the gateway, and read the server's secrets (S120).
+ */
+function mayFind({ principal, serverId }: Caller, { record, forTemplate }: Member): boolean {
+  if (record.namespace !== principal.namespace || record.serverId !== (serverId ?? null)) return false;
+  return !forTemplate || isAllowed(principal, "operate");
 }
 
 function full(what: string): AppError {

@@ -27,6 +27,12 @@ export interface CheckedRequest extends Omit<ResolvedRequest, "image"> {
 export function resolveRequest(caller: Caller, request: CreateRequest, parts: ResolveParts): CheckedRequest {
   const { settings, egress, images, templates } = parts;
   const check = (network: PolicyDraft) => egress.check(caller, network);
+  if (caller.serverId !== undefined) {
+    const root = request.root;
+    if (root === undefined || root.layerId === null)
+      throw new AppError("internal", "a hosted server's sandbox needs a root of its own");
+    return { ...resolveDefaults(request, settings, check), chooseImage: async () => root };
+  }
   if (request.template === undefined) {
     const image = request.image ?? settings.image;
     if (!images.isComing?.(image)) images.choose(image);

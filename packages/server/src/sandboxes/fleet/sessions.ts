@@ -1,3 +1,4 @@
+import { AppError } from "../../core/errors.ts";
 import type { Created } from "../../core/fleet.ts";
 import type { Caller } from "../../core/principal.ts";
 
@@ -22,5 +23,16 @@ export class Sessions {
     const made = make().finally(() => this.#underWay.delete(name));
     this.#underWay.set(name, { caller, made });
     return made;
+  }
+}
+
+/** False when the sandbox is destroyed, now or while it was waited for. */
+export async function isThere(woken: Promise<unknown>): Promise<boolean> {
+  try {
+    await woken;
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.code === "not_found") return false;
+    throw error;
   }
 }

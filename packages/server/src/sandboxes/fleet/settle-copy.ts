@@ -16,13 +16,13 @@ export interface Like {
 /** Recorded, equipped, and then somebody's. Where that fails it is nobody's: whoever made it removes it. */
 export async function settleCopy(parts: CreationParts, caller: Caller, like: Like, copy: Sandbox): Promise<Member> {
   const { book, lifecycle, registry, egress, provisioner, clock } = parts;
-  const { id: copyOf, env, limits } = like.record;
+  const { id: copyOf, env, limits, serverId } = like.record;
   const { namespace, id: createdBy } = caller.principal;
   const lifetimeMs = lifetimeOf(parts, like.record);
   const record = recordOf(caller, like, copy, { nowMs: clock.wallMs(), lifetimeMs });
   try {
     if (like.policy !== null) await egress?.keep(record.id, like.policy);
-    await provisioner.provision(caller, copy, { namespace, createdBy, env, limits, copyOf });
+    await provisioner.provision(caller, copy, { namespace, createdBy, serverId, env, limits, copyOf });
     const data = { status: record.status, engine: record.engine, image: record.image, origin: record.origin };
     const created = { ...about(record, caller), type: "sandbox.created", data } as const;
     await book.journal.recordAll([created, ...environmentOf(record, caller)], (within) =>

@@ -1,0 +1,41 @@
+import { expect } from "vitest";
+import type { LayerId } from "../../packages/server/src/core/layer.ts";
+import type { LayerBuilder } from "../../packages/server/src/core/layer-builder.ts";
+
+/** Copies this machine's Python, with what it loads, into a tree that can be a root: /data is the workspace, /app the code. */
+const script = `
+set -e
+cd /workspace
+mkdir -p usr/bin usr/lib usr/lib64 etc app
+for name in bin lib lib64; do ln -s "usr/$name" "$name"; done
+ln -s /workspace data
+python=$(readlink -f /usr/bin/python3)
+version=$(basename "$python")
+cp "$python" usr/bin/
+ln -s "$version" usr/bin/python3
+ln -s "$version" usr/bin/python
+for name in dash cat sleep; do cp -L "/usr/bin/$name" usr/bin/; done
+ln -s dash usr/bin/sh
+mkdir "usr/lib/$version"
+tar -C "/usr/lib/$version" --exclude=test --exclude=idlelib --exclude=ensurepip --exclude=tkinter --exclude='config-*' -cf - . | tar -C "usr/lib/$version" -xf -
+ldd "$python" /usr/bin/dash /usr/bin/cat "/usr/lib/$version"/lib-dynload/*.so | grep -o '/[^ ]*\\.so[^ ]*' | sort -u | while read -r path; do
+  case $path in */lib-dynload/*) continue ;; esac
+  mkdir -p "usr/\${path#/}.d"
+  rmdir "usr/\${path#/}.d"
+  cp -L "$path" "usr/\${path#/}"
+done
+`;
+
+/** A layer with Python and these files in /app. */
+export async function buildPythonRoot(
+  layers: Pick<LayerBuilder, "build">,
+  files: Readonly<Record<string, string>>,
+): Promise<LayerId> {
+  const { id } = await layers.build(null, async (builder) => {
+    const made = await builder.exec({ command: ["bash", "-c", script], limits: { timeoutMs: 60_000 } });
+    expect(made.stderr).toBe("");
+    expect(made.exit_code).toBe(0);
+    for (const [name, text] of Object.entries(files)) await builder.files.write(`app/${name}`, text);
+  });
+  return id;
+}
