@@ -1,8 +1,10 @@
 import { gzipSync } from "node:zlib";
 import { openServerBuilder } from "../../packages/server/src/compose/server-builder.ts";
 import type { Service } from "../../packages/server/src/compose/service.ts";
+import type { NetworkOptions } from "../../packages/server/src/core/egress-policies.ts";
 import type { ChosenImage } from "../../packages/server/src/core/image-record.ts";
 import type { Registries } from "../../packages/server/src/core/package.ts";
+import { defined } from "../../packages/server/src/lib/defined.ts";
 import type { BuildRequest, BuiltServer, ServerBuilderParts } from "../../packages/server/src/servers/build-server.ts";
 import { openDeployment } from "../fleet/deployment.ts";
 import { makeHome, settings } from "../fleet/fixture.ts";
@@ -25,14 +27,16 @@ export interface TestBuilds extends AsyncDisposable {
 }
 
 /** A deployment with the image mcp-runtime, that builds servers from this machine's registries or the ones given. */
-export async function openServerBuilds(given: { registries?: Registries; dns?: string } = {}): Promise<TestBuilds> {
+export async function openServerBuilds(
+  given: { registries?: Registries; network?: NetworkOptions } = {},
+): Promise<TestBuilds> {
   await using opened = new AsyncDisposableStack();
   const home = opened.use(await makeHome());
   const image = await placeRuntimeImage(home.home);
   const registries = given.registries ?? (await ownPackages()).registries;
   const service = opened.use(
     await openDeployment(home.home, {
-      ...(given.dns === undefined ? {} : { caisson: { network: { dnsServers: [given.dns] } } }),
+      caisson: { ...defined({ network: given.network }) },
       settings,
       leavesLayers: true,
       packages: { registries, mustPin: false },

@@ -49,7 +49,13 @@ describe.skipIf(!hasBoth)(`builds of servers, from this machine's registries${ha
     expect(below).toEqual([builds.image.layerId]);
     expect(built.bytes).toBeLessThan(100 * 1024 ** 2);
     const mcp = built.packages.find(({ name }) => name === "mcp");
-    expect(mcp).toEqual({ manager: "pip", name: "mcp", version: expect.stringMatching(/^1\./), sha256, claimed: false });
+    expect(mcp).toEqual({
+      manager: "pip",
+      name: "mcp",
+      version: expect.stringMatching(/^1\./),
+      sha256,
+      claimed: false,
+    });
     expect(built.packages.filter(({ claimed }) => claimed)).toEqual([]);
     expect(built.log).toContain("Successfully installed");
   }, 180_000);

@@ -3,6 +3,7 @@ import { StepFailure } from "../core/build-script.ts";
 import { AppError, type ErrorCode, messageOf } from "../core/errors.ts";
 import { hidePaths } from "../lib/hide-paths.ts";
 import { serverBuildLimits } from "./build-limits.ts";
+import { serverLimits } from "./limits.ts";
 import { archiveHint } from "./sources/spool-archive.ts";
 
 interface Cause {
@@ -13,6 +14,8 @@ interface Cause {
 const reach = "a build reaches the package registries of the daemon's machine and nothing else, with GET requests";
 const disk = `a build has ${serverBuildLimits.storageBytes / 1024 ** 3} GB of disk: leave out what the server does not need`;
 
+const size = `an archive may hold ${serverLimits.unpackedBytes / 1024 ** 3} GB in ${serverLimits.archiveEntries} files and folders: leave out what the server does not need`;
+
 /** The first that fits counts. */
 const causes: readonly Cause[] = [
   { pattern: /No space left on device|ENOSPC|the workspace is full/, hint: disk },
@@ -22,9 +25,9 @@ const causes: readonly Cause[] = [
     pattern: /No matching distribution found|Could not find a version|E404|ETARGET|No matching version|notarget/,
     hint: "check the names and versions of the dependencies",
   },
-  { pattern: /refused: |Could not fetch|ProxyError|ConnectionError|ECONNREFUSED|EAI_AGAIN|ENOTFOUND/, hint: reach },
+  { pattern: /^refused: /m, hint: reach },
   { pattern: /is a link to|leads out of|is an absolute name/, hint: "pack only files whose links stay in the archive" },
-  { pattern: /unpacks to more than|limit_exceeded|too many entries|more than \d+ (bytes|entries)/, hint: disk },
+  { pattern: /unpacks to more than|the archive is refused: .*(past|more than) \d/, hint: size },
   { pattern: /the archive is refused/, hint: archiveHint },
   {
     pattern: /has no (python3|npm)|No module named pip/,
