@@ -143,10 +143,10 @@ export class Caisson implements AsyncDisposable {
   async openRegistry(
     sandboxId: string,
     hosts: readonly RuleDraft[],
-    { keepsFiles, readsOnly = false }: RegistryReach,
+    { keepsFiles, ...how }: RegistryReach,
   ): Promise<Disposable> {
     const keeps = keepsFiles && (await this.#options.oversight)?.downloads !== undefined;
-    const allow = await registryRules(this.#way.world, hosts, { keepsFiles: keeps, readsOnly });
+    const allow = await registryRules(this.#way.world, hosts, { ...how, keepsFiles: keeps });
     return (await this.policies()).open(sandboxId, "registry", { allow });
   }
 

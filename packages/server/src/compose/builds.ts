@@ -1,4 +1,4 @@
-/** Builds of images and templates, and installations of packages. All of them happen in sandboxes, and so above the fleet. */
+/** Builds of images, templates and servers, and installations of packages. All of them happen in sandboxes, and so above the fleet. */
 import { arch } from "node:os";
 import { join } from "node:path";
 import { noApt } from "../core/apt.ts";
@@ -12,11 +12,13 @@ import { Packages } from "../package-install/packages.ts";
 import { noRegistries } from "../package-install/read-registries.ts";
 import { OciImages } from "../registries/oci-images.ts";
 import { platformOf } from "../registries/platform.ts";
+import type { ServerBuilder } from "../servers/build-server.ts";
 import { TemplateBuilds } from "../templates/template-builds.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Egress } from "./egress.ts";
 import { openLayerBuilder } from "./layer-builder.ts";
 import type { Sandboxes } from "./sandboxes.ts";
+import { openServerBuilder } from "./server-builder.ts";
 import type { ServiceParts } from "./service-parts.ts";
 import type { Stores } from "./store.ts";
 
@@ -28,6 +30,7 @@ export interface Builds {
   create: CreateSandbox;
   packages: Packages;
   templateBuilds: TemplateBuilds;
+  serverBuilder: ServerBuilder;
 }
 
 type Below = Pick<Stores, "store" | "journal" | "vault"> &
@@ -79,7 +82,8 @@ export async function openBuilds(
       install: (caller, sandboxId, request) => packages.install(caller, sandboxId, request),
     }),
   );
+  const serverBuilder = openServerBuilder(findRegistries, { layers, fleet });
   const sweeping = setInterval(() => void imageBuilds.sweep().catch(onError), buildLimits.sweepEveryMs).unref();
   opened.defer(() => clearInterval(sweeping));
-  return { layers, imageBuilds, oci, create, packages, templateBuilds };
+  return { layers, imageBuilds, oci, create, packages, templateBuilds, serverBuilder };
 }

@@ -43,6 +43,11 @@ export async function runScript(
     signal,
   });
   signal.throwIfAborted();
+  for (const { host, port } of result.refused) {
+    const line = Buffer.from(`\nrefused: ${host}:${port}`);
+    tail.add(line);
+    await log.write(Buffer.concat([line, Buffer.from("\n")]));
+  }
   if (result.exit_code === 0) return;
   throw new StepFailure("invalid", `${whyEnded(result)}${tail.text === "" ? "" : `: ${tail.text}`}`);
 }

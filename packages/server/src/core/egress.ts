@@ -1,4 +1,5 @@
 /** Egress policies of sandboxes, and outcomes of attempts to connect. */
+import type { DeliveredFile } from "./layer-builder.ts";
 
 /** `tls`: the ClientHello must name the host. `http`: each request must. `tcp`: bytes pass unread. */
 export const egressProtocols = ["tls", "http", "tcp"] as const;
@@ -16,6 +17,8 @@ export interface AllowRule {
   inspect?: boolean;
   /** Set for a registry: its immutable files are cached for all sandboxes. No draft can set it. */
   keepsFiles?: boolean;
+  /** Set for a registry: called for each file that came whole. No draft can set it. */
+  delivered?: (file: DeliveredFile) => void;
   /** With inspection, or http: only these. Paths may end in `*`. */
   methods?: readonly string[];
   paths?: readonly string[];

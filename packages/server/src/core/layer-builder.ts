@@ -13,7 +13,7 @@ export interface Layers {
 
 /** A sandbox in which a tree grows. */
 export interface Builder {
-  readonly files: Pick<SandboxFiles, "list" | "read" | "unpack" | "write">;
+  readonly files: Pick<SandboxFiles, "list" | "read" | "stat" | "unpack" | "write">;
   /** Runs one step; rejects with a StepFailure that has the end of its output. */
   run(script: Script, progress: StepProgress, options?: ScriptOptions): Promise<void>;
   /** Opens hosts to the builder until the result is disposed of. */
@@ -26,6 +26,14 @@ export interface RegistryReach {
   keepsFiles: boolean;
   /** Only GET and HEAD pass: TLS is inspected for it. Default: false. */
   readsOnly?: boolean;
+  /** Called for each file that came whole, where the daemon reads what passes. */
+  delivered?: (file: DeliveredFile) => void;
+}
+
+/** A file as a registry sent it to a sandbox. */
+export interface DeliveredFile {
+  url: string;
+  sha256: string;
 }
 
 /** Root of a builder, and limits of what is made in it. */

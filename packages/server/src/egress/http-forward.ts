@@ -6,6 +6,7 @@ import { forwardable, requestFraming, valuesOf } from "../http-over/fields.ts";
 import { formatHead } from "../http-over/head.ts";
 import { codedRefusal, isCoded } from "./coded-response.ts";
 import type { ConnectionRefusal } from "./connection-refusal.ts";
+import { noteDelivery } from "./delivered-file.ts";
 import type { AllowedDestination } from "./firewall.ts";
 import { gateLimits } from "./gate-limits.ts";
 import { answerRaw, answerRefusal } from "./http-response.ts";
@@ -94,6 +95,7 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
         return fail(error);
       }
       lookAt(answer, way);
+      noteDelivery(request, answer, way);
       answer.pipe(response);
     });
     request.pipe(out);

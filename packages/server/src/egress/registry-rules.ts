@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import type { AllowRule } from "../core/egress.ts";
 import type { RuleDraft } from "../core/egress-policies.ts";
 import type { RegistryReach } from "../core/layer-builder.ts";
+import { defined } from "../lib/defined.ts";
 import { checkAllowRule } from "./check-rule.ts";
 import type { World } from "./connect.ts";
 import { egressLimits } from "./limits.ts";
@@ -16,7 +17,7 @@ const reads = ["GET", "HEAD"];
 export function registryRules(
   { resolve }: Pick<World, "resolve">,
   hosts: readonly RuleDraft[],
-  { keepsFiles, readsOnly = false }: RegistryReach,
+  { keepsFiles, readsOnly = false, delivered }: RegistryReach,
 ): Promise<AllowRule[]> {
   return Promise.all(
     hosts.map(async (draft) => {
@@ -31,6 +32,7 @@ export function registryRules(
         ...rule,
         ...(keepsFiles ? { keepsFiles } : {}),
         ...(readsOnly ? { methods: reads } : {}),
+        ...defined({ delivered }),
         ...(rule.protocol === "tls" ? { inspect: true } : {}),
       };
     }),

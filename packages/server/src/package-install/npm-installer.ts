@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import type { InstalledPackage, InstallRequest } from "../core/package.ts";
 import type { Installer, Workspace } from "./installer.ts";
 import { packageLimits } from "./limits.ts";
-import { asPackage, dig, readReport } from "./read-report.ts";
+import { asPackage, dig, type Reader, readReport } from "./read-report.ts";
 
 /** Where node_modules comes to lie: the workspace, or beside the lockfile. */
 function folderOf({ lockfile }: InstallRequest): string {
@@ -27,8 +27,13 @@ function keyOf({ name, version, hash }: InstalledPackage): string {
 }
 
 /** npm writes down what it has put into node_modules. */
-async function installed(sandbox: Workspace, request: InstallRequest): Promise<InstalledPackage[]> {
-  const lock = await readReport(sandbox, posix.join(folderOf(request), "node_modules/.package-lock.json"));
+function installed(sandbox: Workspace, request: InstallRequest): Promise<InstalledPackage[]> {
+  return readNpmTree(sandbox, folderOf(request));
+}
+
+/** Packages of the node_modules in a folder. */
+export async function readNpmTree(sandbox: Reader, folder: string): Promise<InstalledPackage[]> {
+  const lock = await readReport(sandbox, posix.join(folder, "node_modules/.package-lock.json"));
   const rows = Object.entries((dig(lock, "packages") ?? {}) as object).slice(0, packageLimits.installed);
   const found = rows.map(([path, row]) =>
     asPackage(

@@ -2,7 +2,7 @@ import { installPrograms } from "../core/image.ts";
 import { type InstalledPackage, type InstallRequest, pipReport } from "../core/package.ts";
 import type { Installer } from "./installer.ts";
 import { packageLimits } from "./limits.ts";
-import { asPackage, dig, readReport } from "./read-report.ts";
+import { asPackage, dig, type Reader, readReport } from "./read-report.ts";
 
 function words({ packages, lockfile }: InstallRequest): string[] {
   return lockfile === undefined ? [...packages] : ["--require-hashes", "-r", lockfile];
@@ -18,12 +18,17 @@ export const pipInstaller: Installer = {
     PIP_NO_COLOR: "1",
   },
   follow: async (sandbox) => async () => {
-    const report = await readReport(sandbox, pipReport);
+    const packages = await readPipReport(sandbox, pipReport);
     await sandbox.files.remove(pipReport).catch(() => undefined); // the user may have been faster
-    const rows = dig(report, "install");
-    return (Array.isArray(rows) ? rows.slice(0, packageLimits.installed) : []).flatMap(toPackage);
+    return packages;
   },
 };
+
+/** Packages of pip's installation report. */
+export async function readPipReport(sandbox: Reader, path: string): Promise<InstalledPackage[]> {
+  const rows = dig(await readReport(sandbox, path), "install");
+  return (Array.isArray(rows) ? rows.slice(0, packageLimits.installed) : []).flatMap(toPackage);
+}
 
 /** A row of pip's installation report; older ones have one hash, as `sha256=…`. */
 function toPackage(row: unknown): InstalledPackage[] {

@@ -1,12 +1,16 @@
 import { AppError } from "../core/errors.ts";
+import type { SandboxFiles } from "../core/file.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import type { InstalledPackage } from "../core/package.ts";
 import { parseJson } from "../core/parse-json.ts";
-import type { Workspace } from "./installer.ts";
 import { packageLimits } from "./limits.ts";
 
+export interface Reader {
+  files: Pick<SandboxFiles, "read">;
+}
+
 /** A JSON file that a program of the sandbox wrote; undefined where there is none. */
-export async function readReport(sandbox: Pick<Workspace, "files">, path: string): Promise<unknown> {
+export async function readReport(sandbox: Reader, path: string): Promise<unknown> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   try {
