@@ -15,6 +15,8 @@ import type * as runs from "../../packages/server/src/schemas/run.ts";
 import type * as runReports from "../../packages/server/src/schemas/run-report.ts";
 import type * as sandboxes from "../../packages/server/src/schemas/sandbox.ts";
 import type * as secrets from "../../packages/server/src/schemas/secret.ts";
+import type * as servers from "../../packages/server/src/schemas/server.ts";
+import type * as versions from "../../packages/server/src/schemas/server-version.ts";
 import type * as snapshots from "../../packages/server/src/schemas/snapshot.ts";
 
 type Shown<S extends { _output: unknown }> = S["_output"];
@@ -55,6 +57,13 @@ it("[API-05] the SDK's shapes have the fields of the API's, no more and no fewer
   expectTypeOf<Shown<typeof ports.port>>().toExtend<sdk.PortInfo>();
   expectTypeOf<keyof sdk.SecretInfo>().toEqualTypeOf<keyof Shown<typeof secrets.secret>>();
   expectTypeOf<Shown<typeof secrets.secret>>().toExtend<sdk.SecretInfo>();
+  expectTypeOf<keyof sdk.ServerInfo>().toEqualTypeOf<keyof Shown<typeof servers.server>>();
+  expectTypeOf<Omit<Shown<typeof servers.server>, "config">>().toExtend<Omit<sdk.ServerInfo, "config">>();
+  expectTypeOf<keyof sdk.ServerInfo["config"]>().toEqualTypeOf<keyof Shown<typeof servers.server>["config"]>();
+  expectTypeOf<keyof sdk.ServerSettings>().toEqualTypeOf<keyof InputOf<typeof servers.changeServer>>();
+  expectTypeOf<keyof sdk.DeployServer>().toEqualTypeOf<keyof InputOf<typeof servers.deployServer>>();
+  expectTypeOf<keyof sdk.ServerVersionDetail>().toEqualTypeOf<keyof Shown<typeof versions.serverVersionDetail>>();
+  expectTypeOf<Shown<typeof versions.serverVersionDetail>>().toExtend<sdk.ServerVersionDetail>();
   expectTypeOf<keyof sdk.NetworkRequest>().toEqualTypeOf<keyof InputOf<typeof egress.policyBody>>();
   expectTypeOf<keyof sdk.NamespaceEgressRequest>().toEqualTypeOf<keyof InputOf<typeof egress.namespaceBody>>();
   expectTypeOf<keyof sdk.EgressChange>().toEqualTypeOf<keyof InputOf<typeof egress.changeBody>>();

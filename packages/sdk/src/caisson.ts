@@ -14,6 +14,7 @@ import { Runs } from "./runs.ts";
 import { Sandbox } from "./sandbox.ts";
 import type { CreateOptions, ListOptions, SandboxInfo } from "./sandbox-info.ts";
 import { Secrets } from "./secrets.ts";
+import { Servers } from "./servers.ts";
 import { Skills } from "./skills.ts";
 import { Snapshots } from "./snapshots.ts";
 import { Templates } from "./templates.ts";
@@ -39,6 +40,7 @@ export class Caisson {
   readonly audit: AuditLog;
   readonly egress: Egress;
   readonly tools: Tools;
+  readonly servers: Servers;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions) {
@@ -57,6 +59,7 @@ export class Caisson {
     this.audit = new AuditLog(this.#transport);
     this.egress = new Egress(this.#transport);
     this.tools = new Tools(this.#transport);
+    this.servers = new Servers(this.#transport);
   }
 
   /** A new sandbox, or the one that this session_key has. A repetition after a broken connection makes no second one. */

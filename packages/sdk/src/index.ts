@@ -100,6 +100,19 @@ export type {
   Secrets,
   SecretTarget,
 } from "./secrets.ts";
+export type { ServerTool, ServerToolResult } from "./server-calls.ts";
+export type {
+  DeployedServer,
+  DeployServer,
+  ServerBuildMessage,
+  ServerInfo,
+  ServerSettings,
+  ServerSource,
+  Servers,
+  ServerVersionDetail,
+  ServerVersionDifference,
+  ServerVersionInfo,
+} from "./servers.ts";
 export type { InstalledSkill, InstalledSkills, SkillFile, SkillInfo, Skills } from "./skills.ts";
 export type {
   Restored,

@@ -8,7 +8,8 @@ export interface RpcMessage {
   error?: unknown;
 }
 
-const versionKey = "io.modelcontextprotocol/protocolVersion";
+/** Key of the protocol revision in the `_meta` of a message. */
+export const versionKey = "io.modelcontextprotocol/protocolVersion";
 
 export function methodOf({ method }: RpcMessage): string | undefined {
   return typeof method === "string" ? method : undefined;

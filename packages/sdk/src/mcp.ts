@@ -4,6 +4,8 @@ import { readSse } from "./sse.ts";
 import type { Transport } from "./transport.ts";
 
 export interface McpOptions {
+  /** Path of the endpoint, such as that of a hosted server. Default: the daemon's own. */
+  path?: string;
   /** Sets of tools, as `core,files`; the daemon's choice unless given. */
   tools?: string;
   /** The session that calls without one work in, for clients of 2026-07-28. */
@@ -192,7 +194,8 @@ export class McpConnection implements AsyncDisposable {
     const query = new URLSearchParams();
     if (this.#options.tools !== undefined) query.set("tools", this.#options.tools);
     if (modern && this.#options.session !== undefined) query.set("session", this.#options.session);
-    return query.size === 0 ? "/mcp" : `/mcp?${query}`;
+    const { path = "/mcp" } = this.#options;
+    return query.size === 0 ? path : `${path}?${query}`;
   }
 }
 
