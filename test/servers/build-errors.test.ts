@@ -190,7 +190,7 @@ describe.skipIf(!pipWorks)(`builds of servers that fail${pipWorks ? "" : whyLeft
     );
   });
 
-  it("[S116] reach registries alone, with requests that only read, and go on without what is refused", async () => {
+  it("[HOS-02] [S116] reach registries alone, with requests that only read, and go on without what is refused", async () => {
     const built = await builds.build({ archive: wants("curious") });
     expect(built.log).toContain(`refused: other.example:${made.other.port}`);
     const { stdout } = await builds.run(built.layerId, "container", "cat /app/asked.txt");

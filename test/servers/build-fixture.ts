@@ -1,7 +1,9 @@
 import { gzipSync } from "node:zlib";
+import { openLayerBuilder } from "../../packages/server/src/compose/layer-builder.ts";
 import { openServerBuilder } from "../../packages/server/src/compose/server-builder.ts";
 import type { Service } from "../../packages/server/src/compose/service.ts";
 import type { NetworkOptions } from "../../packages/server/src/core/egress-policies.ts";
+import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { ChosenImage } from "../../packages/server/src/core/image-record.ts";
 import type { Registries } from "../../packages/server/src/core/package.ts";
 import { defined } from "../../packages/server/src/lib/defined.ts";
@@ -21,14 +23,18 @@ export interface TestBuilds extends AsyncDisposable {
   image: ChosenImage;
   registries: Registries;
   /** With what was said and done meanwhile. */
-  build(request: Partial<BuildRequest>, limits?: Limits): Promise<BuiltServer & { steps: string[]; log: string }>;
+  build(
+    request: Partial<BuildRequest>,
+    limits?: Limits,
+    how?: { engine?: EngineName; signal?: AbortSignal; onStep?: (name: string) => void },
+  ): Promise<BuiltServer & { steps: string[]; log: string }>;
   /** Runs a line in a sandbox whose root is the layer. */
-  run(layerId: string, engine: "container" | "gvisor", line: string): Promise<{ stdout: string; stderr: string }>;
+  run(layerId: string, engine: EngineName, line: string): Promise<{ stdout: string; stderr: string }>;
 }
 
 /** A deployment with the image mcp-runtime, that builds servers from this machine's registries or the ones given. */
 export async function openServerBuilds(
-  given: { registries?: Registries; network?: NetworkOptions } = {},
+  given: { registries?: Registries; network?: NetworkOptions; keepBytes?: number } = {},
 ): Promise<TestBuilds> {
   await using opened = new AsyncDisposableStack();
   const home = opened.use(await makeHome());
@@ -39,7 +45,7 @@ export async function openServerBuilds(
       caisson: { ...defined({ network: given.network }) },
       settings,
       leavesLayers: true,
-      packages: { registries, mustPin: false },
+      packages: { registries, mustPin: false, ...defined({ keepBytes: given.keepBytes }) },
       onError: (error) => console.error(error),
     }),
   );
@@ -47,16 +53,20 @@ export async function openServerBuilds(
   const kept = opened.move();
   return {
     ...{ service, image, registries },
-    build: async (request, limits = {}) => {
+    build: async (request, limits = {}, { engine, signal = new AbortController().signal, onStep } = {}) => {
       const builder = openServerBuilder(async () => registries, {
-        ...{ layers: service.layers, fleet: service.fleet, limits },
+        layers: engine === undefined ? service.layers : openLayerBuilder({ ...service, engine }),
+        ...{ fleet: service.fleet, limits },
       });
       const steps: string[] = [];
       const said: string[] = [];
       const watch = {
-        step: (name: string) => void steps.push(name),
+        step: (name: string) => {
+          steps.push(name);
+          onStep?.(name);
+        },
         log: (text: string) => void said.push(text),
-        signal: new AbortController().signal,
+        signal,
       };
       const all = { source: { kind: "archive" } as const, image, command: null, ...request };
       return { ...(await builder.build(admin, all, watch)), steps, log: said.join("") };

@@ -72,8 +72,9 @@ describe.skipIf(!hasBoth)(`builds of servers, from this machine's registries${ha
     expect(stdout).toContain("#!/usr/bin/env node");
   }, 180_000);
 
-  it("[HOS-01] take a package of PyPI at its newest version, which they name", async () => {
-    const built = await builds.build({ source: { kind: "pypi", package: "mcp-server-time", version: "" } });
+  it("[HOS-01] take a package of PyPI at its newest version, which they name, on gvisor too", async () => {
+    const source = { kind: "pypi", package: "mcp-server-time", version: "" } as const;
+    const built = await builds.build({ source }, {}, { engine: "gvisor" });
     const [own] = built.packages.filter(({ name }) => name === "mcp-server-time");
     expect(own).toMatchObject({ manager: "pip", sha256, claimed: false });
     expect(built.source).toEqual({ kind: "pypi", package: "mcp-server-time", version: own?.version });

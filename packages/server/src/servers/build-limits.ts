@@ -11,6 +11,8 @@ export const serverBuildLimits = {
   storageBytes: 10 * GiB,
   /** Size of package.json and of what a step reports. */
   manifestBytes: MiB,
+  /** Output of a build; what follows is left out. */
+  logBytes: 4 * MiB,
   /** Packages that a version lists. */
   packages: 2_000,
   /** Maximum length of a build's error, which quotes the end of its output. */

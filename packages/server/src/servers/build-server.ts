@@ -1,6 +1,5 @@
 /** Builds servers from sources, in sandboxes that reach the machine's package registries and nothing else (S112). */
 import { createReadStream } from "node:fs";
-import { StringDecoder } from "node:string_decoder";
 import type { StepProgress } from "../core/build-script.ts";
 import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
@@ -10,6 +9,7 @@ import type { Builder, LayerBuilder } from "../core/layer-builder.ts";
 import type { Registries } from "../core/package.ts";
 import type { Caller } from "../core/principal.ts";
 import type { ArchiveBody, ResolvedPackage, ServerSource } from "../core/server.ts";
+import { boundedLog } from "./bounded-log.ts";
 import { buildArchive } from "./build-archive.ts";
 import { buildFailure } from "./build-failure.ts";
 import { serverBuildLimits } from "./build-limits.ts";
@@ -85,7 +85,7 @@ export class ServerBuilder {
       step = name;
       await watch.step(name);
     };
-    const log = logOf(watch);
+    const log = boundedLog((text) => watch.log(text));
     try {
       return await this.#parts.fleet.build(caller, signal, () => this.#make(request, { begin, log, signal }));
     } catch (error) {
@@ -134,9 +134,4 @@ export interface BuildSteps {
   builder: Builder;
   progress: StepProgress;
   stepMs: number;
-}
-
-function logOf({ log }: BuildWatch): StepProgress["log"] {
-  const decoder = new StringDecoder("utf8");
-  return { write: async (chunk) => log(typeof chunk === "string" ? chunk : decoder.write(chunk)) };
 }

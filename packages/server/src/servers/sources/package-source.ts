@@ -7,7 +7,7 @@ export type PackageSource = Extract<ServerSource, { kind: "npm" | "pypi" }>;
 const most = 214;
 const patterns = {
   npm: {
-    name: /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/,
+    name: /^(?:@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*$/,
     version: /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/,
     example: "npm:@scope/name@1.2.3",
   },

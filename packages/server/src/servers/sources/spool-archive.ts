@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { open, rm } from "node:fs/promises";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import { AppError, explainFullDisk } from "../../core/errors.ts";
 import type { ArchiveBody } from "../../core/server.ts";
 import { serverLimits } from "../limits.ts";
@@ -19,16 +19,16 @@ export async function spoolArchive(
   body: ArchiveBody,
   { archiveBytes }: { archiveBytes: number } = serverLimits,
 ): Promise<SpooledArchive> {
+  await using file = await open(path, "wx", 0o600);
   try {
-    return { path, ...(await write(path, body, archiveBytes)) };
+    return { path, ...(await write(file, body, archiveBytes)) };
   } catch (error) {
     await rm(path, { force: true });
     throw explainFullDisk(error, "uploads");
   }
 }
 
-async function write(path: string, body: ArchiveBody, most: number): Promise<Omit<SpooledArchive, "path">> {
-  await using file = await open(path, "wx", 0o600);
+async function write(file: FileHandle, body: ArchiveBody, most: number): Promise<Omit<SpooledArchive, "path">> {
   const hash = createHash("sha256");
   let head: Buffer = Buffer.alloc(0);
   let bytes = 0;
