@@ -44,7 +44,7 @@ describe("hosted servers on the command line", () => {
       ).stdin?.end(input);
     });
   }
-  /** What a command printed, which had to succeed. */
+  /** Output of a command, which had to succeed. */
   const said = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await caisson(args);
     expect(`${code} ${stderr}`, args.join(" ")).toMatch(/^0 /);

@@ -50,7 +50,7 @@ function escapePattern(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }
 
-/** What the last rule that matches says of a path below the file's folder; undefined if none matches. */
+/** Decides by the last rule that matches a path below the file's folder; undefined if none matches. */
 export function isIgnored(rules: readonly IgnoreRule[], path: string, isFolder: boolean): boolean | undefined {
   const last = rules.findLast(({ pattern, foldersOnly }) => (isFolder || !foldersOnly) && pattern.test(path));
   return last === undefined ? undefined : !last.isNegated;
