@@ -76,7 +76,18 @@ const LAYERS: Record<string, readonly string[] | typeof BELOW> = {
   compose: BELOW,
   processes: BELOW,
   // Commands talk to a daemon by the SDK; what runs without one starts here.
-  cli: ["app.ts", "audit-export", "compose", "config", "egress", "processes", "sandboxes", "supervision", "tar"],
+  cli: [
+    "app.ts",
+    "audit-export",
+    "compose",
+    "config",
+    "egress",
+    "host-access",
+    "processes",
+    "sandboxes",
+    "supervision",
+    "tar",
+  ],
 };
 const SDK_IMPORTERS = ["cli", "mcp"];
 
@@ -112,7 +123,7 @@ const PARSERS: Record<string, string> = {
   [`${source}/cli/client/sessions.ts`]: ownUser,
   [`${source}/cli/client/tools.ts`]: ownUser,
   [`${source}/cli/client/verify.ts`]: ownUser,
-  [`${source}/cli/mcp/install.ts`]: "the configuration of the user's MCP client",
+  [`${source}/cli/mcp/client-file.ts`]: "the configuration of the user's MCP client",
   [`${source}/lib/json-scan.ts`]: "one name, which is short",
   [`${source}/core/parse-json.ts`]: "measured in this file",
   [`${source}/egress/inspection/authority-file.ts`]: ownData,

@@ -94,7 +94,7 @@ describe("hosted servers over REST", () => {
     expect([none.status, none.json.detail]).toEqual([400, "missing body"]);
   });
 
-  it("[HOS-01] take no more than 250 MB, which nobody holds in memory", async () => {
+  it("[HOS-01] take no more than 250 MB", async () => {
     const piece = Buffer.alloc(1024 ** 2);
     let left = serverLimits.archiveBytes / piece.length + 1;
     const body = new ReadableStream({

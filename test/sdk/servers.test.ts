@@ -4,7 +4,7 @@ import { serverRoutes } from "../../packages/server/src/http/servers.ts";
 import { engines } from "../harness.ts";
 import { brokenPackage, MemoryServers } from "../http/memory-servers.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
-import { type Seen, serverEndpoint } from "../http/server-endpoint.ts";
+import { downServer, type Seen, serverEndpoint } from "../http/server-endpoint.ts";
 import { eras } from "../mcp/client.ts";
 
 const [engine = "container"] = engines;
@@ -107,6 +107,12 @@ describe.each(eras)("the tools of a hosted server of %s by the SDK", (era) => {
     const refusal = other.servers.tools(id);
     await expect(refusal).rejects.toBeInstanceOf(ApiError);
     await expect(refusal).rejects.toMatchObject({ code: "forbidden", status: 403 });
+  });
+
+  it("are not asked twice where the handshake is refused", async () => {
+    seen.length = 0;
+    await expect(caisson.servers.tools(downServer)).rejects.toMatchObject({ code: "unavailable", status: 503 });
+    expect(seen).toEqual(["initialize"]);
   });
 
   it("are left when the caller gives up", async () => {

@@ -1,8 +1,11 @@
 import { createReadStream } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { pipeline, Readable } from "node:stream";
+import { createGzip } from "node:zlib";
 import { AppError, errnoOf } from "../../core/errors.ts";
 import { tarEnd, tarHeader, tarPadding } from "../../tar/tar-writer.ts";
+import type { LeftOut } from "./left-out.ts";
 import { webStream } from "./web-stream.ts";
 
 export interface FolderArchiveOptions {
@@ -10,6 +13,10 @@ export interface FolderArchiveOptions {
   mtimeNs?: bigint;
   /** Called for each file, and for its bytes as they are sent. */
   progress?: { file(): void; bytes(count: number): void };
+  /** Decides which entries are not sent. Default: all are. */
+  leftOut?: LeftOut;
+  /** Default: a plain tar archive. */
+  gzip?: boolean;
 }
 
 /**
@@ -22,13 +29,15 @@ async function* folderArchive(folder: string, options: FolderArchiveOptions): As
 }
 
 async function* entries(folder: string, below: string, options: FolderArchiveOptions): AsyncGenerator<Uint8Array> {
-  const { mtimeNs = 0n, progress } = options;
+  const { mtimeNs = 0n, progress, leftOut } = options;
+  await leftOut?.enter(folder, below);
   const names = await readdir(join(folder, below));
   if (names.length === 0 && below !== "")
     yield tarHeader({ type: "directory", path: latin1(below), mode: 0o755, mtimeNs });
   for (const name of names.sort()) {
     const path = below === "" ? name : `${below}/${name}`;
     const info = await lstat(join(folder, path));
+    if (leftOut?.takes(path, info.isDirectory())) continue;
     if (info.isDirectory()) yield* entries(folder, path, options);
     else if (info.isFile()) {
       const mode = info.mode & 0o111 ? 0o755 : 0o644;
@@ -66,10 +75,14 @@ export async function sendFolder<T>(
     }
   }
   try {
-    return await send(webStream(watched()));
+    return await send(webStream(options.gzip ? gzipped(watched()) : watched()));
   } catch (error) {
     throw failure ?? error;
   }
+}
+
+function gzipped(pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  return pipeline(Readable.from(pieces), createGzip(), () => undefined); // the reader gets the error
 }
 
 function explain(error: unknown, folder: string): unknown {

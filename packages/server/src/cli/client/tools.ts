@@ -15,6 +15,11 @@ function readArgument(given: string): [string, unknown] {
   }
 }
 
+/** Reads arguments of a tool, each FIELD=VALUE. */
+export function readArguments(given: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(given.map(readArgument));
+}
+
 const tool: Verb = {
   summary: "call an agent tool by name",
   usage: "NAME [FIELD=VALUE…]",
@@ -22,7 +27,7 @@ const tool: Verb = {
   words: [1, 64],
   run: async ({ caisson, words, io }) => {
     const [name = "", ...given] = words;
-    const { result } = await caisson.tools.call(name, Object.fromEntries(given.map(readArgument)));
+    const { result } = await caisson.tools.call(name, readArguments(given));
     return tellJson(io, result);
   },
 };

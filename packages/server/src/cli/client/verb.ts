@@ -66,12 +66,16 @@ function optionsFirst(args: readonly string[], verb: Verb): readonly string[] {
   const [least, most] = verb.words;
   const { rest } = parseOptions(args, optionsOf(verb));
   const known = new Set(
-    Object.entries(optionsOf(verb)).flatMap(([name, { alias }]) => [`--${name}`, `--${alias ?? name}`]),
+    Object.entries(optionsOf(verb)).flatMap(([name, { alias, short }]) => [
+      ...[`--${name}`, `--${alias ?? name}`],
+      ...(short === undefined ? [] : [`-${short}`]),
+    ]),
   );
   const isOurs = (word: string, at: number) => at >= least && known.has(word.split("=")[0] ?? "");
   const early = most <= fewWords ? rest.slice(0, most).findIndex(isOurs) : -1;
   const tail = rest.slice(early === -1 ? most : early);
-  if (tail[0]?.startsWith("--") !== true || args.includes("--")) return args;
+  const isOption = tail[0]?.startsWith("--") === true || known.has(tail[0] ?? "");
+  if (!isOption || args.includes("--")) return args;
   return [...tail, ...args.slice(0, args.length - tail.length)];
 }
 

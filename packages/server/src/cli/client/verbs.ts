@@ -2,6 +2,7 @@ import { approvalVerbs } from "./approvals.ts";
 import { artifactVerbs } from "./artifacts.ts";
 import { checkpointVerbs } from "./checkpoints.ts";
 import { daemonVerbs } from "./daemon.ts";
+import { deployVerbs } from "./deploy.ts";
 import { egressVerbs } from "./egress.ts";
 import { envVerbs } from "./env.ts";
 import { execVerbs } from "./exec.ts";
@@ -16,6 +17,7 @@ import { packageVerbs } from "./packages.ts";
 import { portVerbs } from "./ports.ts";
 import { processVerbs } from "./processes.ts";
 import { sandboxVerbs } from "./sandboxes.ts";
+import { serverVerbs } from "./servers.ts";
 import { sessionVerbs } from "./sessions.ts";
 import { runVerbs } from "./show-run.ts";
 import { skillVerbs } from "./skills.ts";
@@ -45,6 +47,8 @@ export const clientVerbs: Readonly<Record<string, Verb>> = {
   ...imageVerbs,
   ...imageSourceVerbs,
   ...templateVerbs,
+  ...deployVerbs,
+  ...serverVerbs,
   ...artifactVerbs,
   ...verifyVerbs,
   ...egressVerbs,

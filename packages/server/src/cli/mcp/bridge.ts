@@ -8,21 +8,23 @@ import { randomId } from "../../lib/random-id.ts";
 import { mcpLimits } from "../../mcp-protocol/limits.ts";
 import { writeOut } from "../write-out.ts";
 
-interface BridgeParts {
+export interface BridgeParts {
   caisson: Caisson;
   tools?: readonly string[];
+  /** Path of the endpoint of a hosted server. Default: the daemon's own. */
+  path?: string;
   stdin: Readable;
   stdout: Writable;
   log: (text: string) => void;
 }
 
 /** Carries messages between a client on standard input and output and the daemon. Reads only what routes them. */
-export function openBridge({ caisson, tools, stdin, stdout, log }: BridgeParts): AsyncDisposable {
+export function openBridge({ caisson, tools, path, stdin, stdout, log }: BridgeParts): AsyncDisposable {
   const session = `stdio-${randomId(9, "hex")}`;
   const tell = async (message: RpcMessage) => void (await writeOut(stdout, `${JSON.stringify(message)}\n`));
   const connection = caisson.mcp({
-    session,
     receive: tell,
+    ...(path === undefined ? { session } : { path }),
     ...(tools === undefined ? {} : { tools: tools.join(",") }),
   });
   const reader = new LineReader(mcpLimits.messageBytes);
@@ -52,6 +54,7 @@ export function openBridge({ caisson, tools, stdin, stdout, log }: BridgeParts):
   return {
     [Symbol.asyncDispose]: async () => {
       await connection.close();
+      if (path !== undefined) return; // a hosted server has no sandbox of this session
       try {
         for await (const sandbox of caisson.listSandboxes({ session_key: session })) await sandbox.destroy();
       } catch (error) {

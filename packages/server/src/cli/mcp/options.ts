@@ -8,18 +8,27 @@ const tools = {
   help: "tool sets to serve, separated by commas: core,files, or all (default: core)",
 } as const;
 
-export const mcpOptionSpecs = { tools, config: configOption, help: helpOption } as const satisfies OptionSpecs;
+const server = {
+  type: "string",
+  value: "SERVER",
+  help: "pass messages to this hosted server, by id or name, instead of serving Caisson's own tools",
+} as const;
+
+export const mcpOptionSpecs = { tools, server, config: configOption, help: helpOption } as const satisfies OptionSpecs;
 
 export const serveOptionSpecs = {
   transport: { type: "string", short: "t", value: "KIND", help: "stdio, or http to start the daemon (default: stdio)" },
   port: { type: "string", value: "N", help: "with --transport http: port to listen on (default: the setting port)" },
-  ...mcpOptionSpecs,
   tools: { ...tools, help: "tool sets to serve, separated by commas: core,files (default: all)" },
+  config: configOption,
+  help: helpOption,
 } as const satisfies OptionSpecs;
 
 export interface McpPlan {
   transport: "stdio" | "http";
   tools?: readonly string[];
+  /** Hosted server to pass messages to. */
+  server?: string;
   configFile?: string;
   /** Unparsed; checked like CAISSON_PORT. */
   port?: string;
@@ -33,10 +42,16 @@ export function parseMcp(args: readonly string[], specs: OptionSpecs): McpPlan |
   const [extra] = options.rest;
   if (extra !== undefined) throw new AppError("invalid", `unexpected argument '${extra}'`, { hint: "see --help" });
   const [named, configFile] = [options.text("tools"), options.text("config")];
+  const server = "server" in specs ? options.text("server") : undefined;
+  if (server !== undefined && named !== undefined)
+    throw new AppError("invalid", "--server and --tools exclude each other", {
+      hint: "a hosted server has its own tools",
+    });
   const port = options.text("port");
   return {
     transport: options.text("transport") === "http" ? "http" : "stdio",
     ...(named === undefined ? {} : { tools: named.split(",") }),
+    ...(server === undefined ? {} : { server }),
     ...(configFile === undefined ? {} : { configFile }),
     ...(port === undefined ? {} : { port }),
   };
@@ -62,6 +77,8 @@ export function mcpHelpText(): string {
 Serves MCP (Model Context Protocol) on standard input and output, for the client that starts it. Uses the daemon of this
 data folder, or the one that CAISSON_URL and CAISSON_API_KEY select. If no daemon is running, starts its own sandboxes and
 destroys them on exit.
+
+With --server, it connects a client that can only start commands to a server that the daemon hosts (caisson servers connect).
 
 ${formatOptions(mcpOptionSpecs)}
 `;

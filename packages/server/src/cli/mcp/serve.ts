@@ -1,13 +1,16 @@
 import { once } from "node:events";
+import type { Caisson } from "@caisson/sdk";
 import type { Configuration } from "../../config/config.ts";
 import { namesDaemon, type Variables } from "../../config/env.ts";
 import { messageOf } from "../../core/errors.ts";
+import { serverIdPattern } from "../../core/server.ts";
 import type { StdioOptions } from "../../processes/stdio-service.ts";
 import { askControl } from "../../supervision/control.ts";
 import { layoutOf } from "../../supervision/layout.ts";
 import { exitCodes } from "../exit-codes.ts";
 import type { RunIo } from "../run.ts";
 import { version } from "../version.ts";
+import type { BridgeParts } from "./bridge.ts";
 import type { McpPlan } from "./options.ts";
 
 /** `caisson mcp`: serves until the client closes standard input or a signal ends this process. */
@@ -21,9 +24,11 @@ export async function serveMcp(
   const log = (text: string) => void stderr.write(`caisson: ${text}\n`);
   const ended = leaving({ stdin, stdout });
   const given = { stdin, stdout, log, ...(plan.tools === undefined ? {} : { tools: plan.tools }) };
-  await using _serving = (await hasDaemon(configuration, variables))
-    ? await openBridged(configuration, variables, given)
-    : await openAlone(configuration, variables, given);
+  const { server } = plan;
+  await using _serving =
+    server !== undefined || (await hasDaemon(configuration, variables))
+      ? await openBridged(configuration, variables, { ...given, ...(server === undefined ? {} : { server }) })
+      : await openAlone(configuration, variables, given);
   await ended;
   // A close that hangs must not outlive the client: sandboxes end on their own once their owner is gone.
   setTimeout(() => process.exit(exitCodes.failed), 5_000).unref();
@@ -57,10 +62,21 @@ async function openAlone(
 async function openBridged(
   configuration: Configuration,
   variables: Variables,
-  given: Omit<Parameters<typeof import("./bridge.ts").openBridge>[0], "caisson">,
+  { server, ...given }: Omit<BridgeParts, "caisson" | "path"> & { server?: string },
 ): Promise<AsyncDisposable> {
   const [{ connect }, { openBridge }] = await Promise.all([import("../client/connect.ts"), import("./bridge.ts")]);
-  return openBridge({ caisson: await connect(configuration, variables), ...given });
+  const caisson = await connect(configuration, variables);
+  return openBridge({
+    caisson,
+    ...given,
+    ...(server === undefined ? {} : { path: await endpointOf(caisson, server) }),
+  });
+}
+
+/** A key for one server cannot look up a name, so an id is taken as it is. */
+async function endpointOf(caisson: Caisson, server: string): Promise<string> {
+  const id = serverIdPattern.test(server) ? server : (await caisson.servers.get(server)).id;
+  return `/sandbox/${id}/mcp`;
 }
 
 async function hasDaemon({ home }: Configuration, variables: Variables): Promise<boolean> {
