@@ -3,6 +3,7 @@ import { arch } from "node:os";
 import { join } from "node:path";
 import { noApt } from "../core/apt.ts";
 import type { CreateSandbox } from "../core/fleet.ts";
+import type { EnsureImage } from "../core/image-record.ts";
 import type { LayerBuilder } from "../core/layer-builder.ts";
 import { FirstUse } from "../images/first-use.ts";
 import { ImageBuilds } from "../images/image-builds.ts";
@@ -26,6 +27,8 @@ export interface Builds {
   oci: OciImages;
   /** Creates sandboxes; an image that is missing is made first. */
   create: CreateSandbox;
+  /** Makes an image that is missing, where it can be made. */
+  ensureImage: EnsureImage;
   packages: Packages;
   templateBuilds: TemplateBuilds;
 }
@@ -64,8 +67,8 @@ export async function openBuilds(
     ...{ images, requestable, builds: imageBuilds, clock },
     pull: (caller, reference) => oci.pull(caller, { reference }),
   });
-  const create: CreateSandbox = (caller, request) =>
-    fleet.create(caller, request, (asking, image) => firstUse.ensure(asking, image));
+  const ensureImage: EnsureImage = (caller, image) => firstUse.ensure(caller, image);
+  const create: CreateSandbox = (caller, request) => fleet.create(caller, request, ensureImage);
   const packages = new Packages({
     ...{ fleet, journal, mustPin, keepsFiles, clock },
     registries: findRegistries,
@@ -81,5 +84,5 @@ export async function openBuilds(
   );
   const sweeping = setInterval(() => void imageBuilds.sweep().catch(onError), buildLimits.sweepEveryMs).unref();
   opened.defer(() => clearInterval(sweeping));
-  return { layers, imageBuilds, oci, create, packages, templateBuilds };
+  return { layers, imageBuilds, oci, create, ensureImage, packages, templateBuilds };
 }
