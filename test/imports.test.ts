@@ -111,6 +111,8 @@ const NO_WAY_OUT: Record<string, string> = {
 const RUNNERS: Record<string, string> = {
   [`${source}/compose/layer-builder.ts`]: "layers are made in sandboxes of nobody",
   [`${source}/compose/run-script.ts`]: "steps of those layers",
+  [`${source}/compose/server-sandboxes.ts`]:
+    "the program of a hosted server, which its deployer named: no agent's command",
   [`${source}/sandboxes/fleet/fleet.ts`]: "the value that was judged",
   [`${source}/tools/inspect-variables.ts`]: "a fixed text that lists names of variables",
 };
@@ -285,7 +287,7 @@ describe("danger has one door", () => {
 
   it("[S106] only the fleet runs something in a daemon's sandbox, as policy judged it", () => {
     const runs =
-      /\bprocesses\.start\(|\bcontexts\.(create|shared)\(|\.executeCode\(|\bsandbox\.(exec|command)\(|\bcontext\.run\(/;
+      /\bprocesses\.start\(|\bcontexts\.(create|shared)\(|\.executeCode\(|\bsandbox\.(exec|command)\(|\bcontext\.run\(|\bserveProgram\(/;
     const isDoor = (file: string) => !/^(cli|sandboxes)\/(?!fleet\/)/.test(relative(source, file));
     expect(filesThat((code) => runs.test(code)).filter(isDoor)).toEqual(Object.keys(RUNNERS));
   });

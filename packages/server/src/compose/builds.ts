@@ -3,6 +3,7 @@ import { arch } from "node:os";
 import { join } from "node:path";
 import { noApt } from "../core/apt.ts";
 import type { CreateSandbox } from "../core/fleet.ts";
+import type { EnsureImage } from "../core/image-record.ts";
 import type { LayerBuilder } from "../core/layer-builder.ts";
 import { FirstUse } from "../images/first-use.ts";
 import { ImageBuilds } from "../images/image-builds.ts";
@@ -28,6 +29,8 @@ export interface Builds {
   oci: OciImages;
   /** Creates sandboxes; an image that is missing is made first. */
   create: CreateSandbox;
+  /** Makes an image that is missing, where it can be made. */
+  ensureImage: EnsureImage;
   packages: Packages;
   templateBuilds: TemplateBuilds;
   serverBuilder: ServerBuilder;
@@ -67,8 +70,8 @@ export async function openBuilds(
     ...{ images, requestable, builds: imageBuilds, clock },
     pull: (caller, reference) => oci.pull(caller, { reference }),
   });
-  const create: CreateSandbox = (caller, request) =>
-    fleet.create(caller, request, (asking, image) => firstUse.ensure(asking, image));
+  const ensureImage: EnsureImage = (caller, image) => firstUse.ensure(caller, image);
+  const create: CreateSandbox = (caller, request) => fleet.create(caller, request, ensureImage);
   const packages = new Packages({
     ...{ fleet, journal, mustPin, keepsFiles, clock },
     registries: findRegistries,
@@ -85,5 +88,5 @@ export async function openBuilds(
   const serverBuilder = openServerBuilder(findRegistries, { layers, fleet });
   const sweeping = setInterval(() => void imageBuilds.sweep().catch(onError), buildLimits.sweepEveryMs).unref();
   opened.defer(() => clearInterval(sweeping));
-  return { layers, imageBuilds, oci, create, packages, templateBuilds, serverBuilder };
+  return { layers, imageBuilds, oci, create, ensureImage, packages, templateBuilds, serverBuilder };
 }

@@ -3,6 +3,7 @@ import type { LayerId } from "../core/layer.ts";
 import { Images } from "../images/images.ts";
 import { RequestableImages } from "../images/requestable-images.ts";
 import { findPullable, readPullPlace } from "../registries/pull-places.ts";
+import { ServerBook } from "../servers/server-book.ts";
 import { Templates } from "../templates/templates.ts";
 import type { ServiceParts } from "./service-parts.ts";
 import type { Stores } from "./store.ts";
@@ -12,6 +13,8 @@ export interface Catalogue {
   /** Images that a sandbox may ask for, including those that asking makes. */
   requestable: RequestableImages;
   templates: Templates;
+  /** Hosted servers and their versions. */
+  serverBook: ServerBook;
   /** Layers that records name. Every kind of record that names layers has its place here: a layer that none of them names is removed. */
   named: readonly (() => readonly LayerId[])[];
 }
@@ -29,5 +32,7 @@ export async function openCatalogue(
     makesCatalogue,
   });
   const templates = await Templates.open({ records: store.templates, journal });
-  return { images, requestable, templates, named: [() => images.layerIds(), () => templates.layerIds()] };
+  const serverBook = await ServerBook.open({ records: store.servers, journal });
+  const named = [() => images.layerIds(), () => templates.layerIds(), () => serverBook.layerIds()];
+  return { images, requestable, templates, serverBook, named };
 }

@@ -109,7 +109,7 @@ export async function openDoors(
       ...imageRoutes(service),
       ...imageArchiveRoutes(service.oci),
       ...templateRoutes(service),
-      ...secretRoutes({ vault, fleet, keyring }),
+      ...secretRoutes({ vault, fleet, keyring, servers: service.servers }),
       ...webhookRoutes(store.webhooks, sender),
       ...runReportRoutes(service.reports),
       ...approvalRoutes(approvals, fleet),

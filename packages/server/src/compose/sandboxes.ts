@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Caisson } from "../app.ts";
 import { followSandboxes } from "../approvals/follow-sandboxes.ts";
 import type { FleetSettings } from "../core/fleet.ts";
+import type { LayerId } from "../core/layer.ts";
 import { usualStorageBytes } from "../engines/usual-storage.ts";
 import { recordInside } from "../journal/record-inside.ts";
 import type { Restore } from "../sandboxes/fleet/creation.ts";
@@ -27,7 +28,7 @@ export interface Sandboxes {
 
 type Below = Pick<Stores, "store" | "journal" | "vault" | "storage"> &
   Pick<Egress, "inForce" | "policies" | "approvals" | "guard"> &
-  Pick<Catalogue, "images" | "requestable" | "templates">;
+  Pick<Catalogue, "images" | "requestable" | "templates" | "serverBook">;
 type Parts = Pick<
   ServiceParts,
   "folder" | "records" | "openCaisson" | "maker" | "settings" | "restore" | "clock" | "onError"
@@ -35,14 +36,28 @@ type Parts = Pick<
 
 export async function openSandboxes(
   opened: AsyncDisposableStack,
-  { store, journal, vault, storage, inForce, policies, approvals, guard, images, requestable, templates }: Below,
+  {
+    store,
+    journal,
+    vault,
+    storage,
+    inForce,
+    policies,
+    approvals,
+    guard,
+    images,
+    requestable,
+    templates,
+    serverBook,
+  }: Below,
   { folder, records: retention, clock, onError, ...parts }: Parts,
 ): Promise<Sandboxes> {
   const { sandboxes, runs: records, checkpoints, ports: sharedPorts } = store;
   const runs = opened.use(new RunBook({ journal, records, sandboxes, retention, clock, onError }));
+  const imageOf = (root: LayerId) => images.ofLayer(serverBook.imageOf(root)?.layerId ?? root);
   const caisson = parts.openCaisson({
     policies: inForce,
-    oversight: { ...guard, keeper: runs, imageOf: (root) => images.ofLayer(root) },
+    oversight: { ...guard, keeper: runs, imageOf },
   });
   const restore: Restore = async (caller, sandbox, id) => void (await storage.snapshots.restore(caller, sandbox, id));
   const fleet = opened.use(

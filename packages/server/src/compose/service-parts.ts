@@ -14,6 +14,7 @@ import type { Restore } from "../sandboxes/fleet/creation.ts";
 import type { SandboxMaker } from "../sandboxes/fleet/maker.ts";
 import type { StoreOptions } from "../store/open-store.ts";
 import type { VaultOptions } from "../vault/open-vault.ts";
+import type { OpenVersionBuilder } from "./servers.ts";
 
 /** Parts and settings of a service. */
 export interface ServiceParts {
@@ -47,6 +48,8 @@ export interface ServiceParts {
   browserImage?: string;
   /** Maximum size of the audit entries of one namespace. */
   auditBytes?: number;
+  /** Builds the code of hosted servers. Default: none is built. */
+  versionBuilder?: OpenVersionBuilder;
   clock: Clock;
   /** Fills a new sandbox from a snapshot. Default: from the service's own storage. */
   restore?: Restore;

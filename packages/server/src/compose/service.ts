@@ -8,11 +8,12 @@ import { type Catalogue, openCatalogue } from "./catalogue.ts";
 import { openCollection } from "./collection.ts";
 import { type Egress, openEgress } from "./egress.ts";
 import { openSandboxes, type Sandboxes } from "./sandboxes.ts";
+import { type HostedParts, openServers } from "./servers.ts";
 import type { ServiceParts } from "./service-parts.ts";
 import { openStores, type Stores } from "./store.ts";
 import { openWeb } from "./web.ts";
 
-export interface Service extends Stores, Egress, Catalogue, Sandboxes, Builds, AsyncDisposable {
+export interface Service extends Stores, Egress, Catalogue, Sandboxes, Builds, HostedParts, AsyncDisposable {
   collection: GarbageCollection;
   web: Web;
   validation: Validation;
@@ -26,9 +27,18 @@ export async function openService(parts: ServiceParts): Promise<Service> {
   const sandboxes = await openSandboxes(opened, { ...stores, ...egress, ...catalogue }, parts);
   const below = { ...stores, ...egress, ...catalogue, ...sandboxes };
   const builds = await openBuilds(opened, below, parts);
+  const hosted = await openServers(opened, { ...below, ...builds }, parts);
   const collection = await openCollection(opened, { ...below, ...builds }, parts);
   const web = openWeb(below, parts);
   const validation = opened.use(new CodeAndDataValidation());
   const kept = opened.move();
-  return { ...below, ...builds, collection, web, validation, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return {
+    ...below,
+    ...builds,
+    ...hosted,
+    collection,
+    web,
+    validation,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
 }

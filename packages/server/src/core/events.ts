@@ -50,6 +50,8 @@ const image = z.strictObject({ image_id: text, name: text });
 const template = z.strictObject({ template_id: text, name: text });
 const context = z.strictObject({ context_id: text });
 const process = z.strictObject({ process_id: text });
+const server = z.strictObject({ server_id: text, name: text });
+const serverVersion = server.extend({ version: count });
 const webhook = z.strictObject({ webhook_id: text });
 const key = z.strictObject({ key_id: text });
 const secret = z.strictObject({ secret: text });
@@ -242,6 +244,15 @@ export const events = {
   "template.ready": kept(template.extend({ memory: flag })),
   "template.failed": kept(template.extend({ step: text.nullable() })),
   "template.deleted": kept(template),
+
+  "server.deployed": kept(serverVersion.extend({ held: flag, rollback: flag })),
+  "server.failed": kept(serverVersion.extend({ step: text.nullable() })),
+  "server.started": kept(serverVersion),
+  "server.stopped": kept(server.extend({ reason: text })),
+  "server.crashed": kept(server.extend({ reason: text, failures: count, crash_loop: flag })),
+  "server.changed": kept(server.extend({ what: text })),
+  "server.confirmed": kept(serverVersion),
+  "server.removed": kept(server),
 
   "secret.put": logged(version),
   "secret.deleted": logged(secret),

@@ -70,6 +70,23 @@ describe("the policies in force", () => {
     expect(verdictOf("operated", "api.example.com").action).toBe("allow");
   });
 
+  it("[S122] let a hosted server reach what its own policy opens, and nothing that others of the namespace may", () => {
+    const policies = new ActivePolicies({ configuration: allowing("configured.example.com") });
+    policies.setNamespace("team", {
+      ...emptyNamespace,
+      ...allowing("team.example.com"),
+      unknown: "ask",
+      deny: [parseDenyRule("denied.example.com")],
+    });
+    const own = { sandbox: allowing("own.example.com", "denied.example.com") };
+    policies.admit("server", "team", own, { ofServer: true });
+    policies.admit("box", "team", own);
+    const hosts = ["own", "team", "configured", "other", "denied"].map((name) => `${name}.example.com`);
+    const verdicts = (id: string) => hosts.map((host) => decide(policies.policyOf(id), at(host)).action);
+    expect(verdicts("box")).toEqual(["allow", "allow", "allow", "ask", "deny"]);
+    expect(verdicts("server")).toEqual(["allow", "deny", "deny", "deny", "deny"]);
+  });
+
   it("[NET-10] are told to whoever watches a sandbox, at once, when something about it has changed", () => {
     const policies = new ActivePolicies({ configuration: { ...emptyPolicy, unknown: "deny" } });
     const seen: string[] = [];

@@ -11,6 +11,8 @@ interface Entry extends SandboxPolicies {
   namespace: string;
   /** It is nobody's: what is allowed to all is not meant for it, but what is denied is. */
   alone: boolean;
+  /** It is a hosted server's: what others of the namespace may reach is not meant for it, what is denied is (S122). */
+  ofServer: boolean;
   /** Layers that hold for a while. */
   passing: Set<{ layer: EgressLayer; policy: EgressPolicy }>;
 }
@@ -54,10 +56,15 @@ export class ActivePolicies implements PolicySource {
     return this.#sandboxes.get(id);
   }
 
-  admit(id: string, namespace: string, policies: Partial<SandboxPolicies> = {}): void {
+  admit(
+    id: string,
+    namespace: string,
+    policies: Partial<SandboxPolicies> = {},
+    { ofServer = false }: { ofServer?: boolean } = {},
+  ): void {
     const { sandbox = emptyPolicy, approval = emptyPolicy } = policies;
     const isNew = !this.#sandboxes.has(id);
-    this.#sandboxes.set(id, { namespace, sandbox, approval, alone: false, passing: new Set() });
+    this.#sandboxes.set(id, { namespace, sandbox, approval, alone: false, ofServer, passing: new Set() });
     // What lets nothing out is what it had as nobody's, and nothing of it is open that could be cut.
     const layers = [this.#configuration, this.namespace(namespace), sandbox, approval];
     if (!isNew || layers.some(opensAnything)) this.#changed(id);
@@ -66,7 +73,7 @@ export class ActivePolicies implements PolicySource {
   /** One that makes an image: it may reach what is opened for it, and nothing else. */
   admitAlone(id: string): void {
     const policies = { sandbox: emptyPolicy, approval: emptyPolicy };
-    this.#sandboxes.set(id, { ...policies, namespace: "system", alone: true, passing: new Set() });
+    this.#sandboxes.set(id, { ...policies, namespace: "system", alone: true, ofServer: false, passing: new Set() });
     this.#changed(id);
   }
 
@@ -113,9 +120,10 @@ export class ActivePolicies implements PolicySource {
     }
     const ofNamespace = this.namespace(namespace);
     const own = entry === undefined ? [] : [{ layer: "sandbox" as const, policy: entry.sandbox }, ...entry.passing];
+    const shared = (policy: EgressPolicy) => (entry?.ofServer === true ? withoutOpenings(policy) : policy);
     const layers = [
-      { layer: "configuration" as const, policy: this.#configuration },
-      { layer: "namespace" as const, policy: ofNamespace },
+      { layer: "configuration" as const, policy: shared(this.#configuration) },
+      { layer: "namespace" as const, policy: shared(ofNamespace) },
       ...own.map(({ layer, policy }) => ({ layer, policy: stillGranted(policy, ofNamespace.agentsMayAllow) })),
       ...(entry === undefined ? [] : [{ layer: "approval" as const, policy: entry.approval }]),
     ];
@@ -134,6 +142,10 @@ export class ActivePolicies implements PolicySource {
   #changed(id: string): void {
     for (const changed of [...(this.#watchers.get(id) ?? [])]) changed();
   }
+}
+
+function withoutOpenings({ unknown: _, ...policy }: EgressPolicy): EgressPolicy {
+  return { ...policy, allow: [] };
 }
 
 function opensAnything({ allow, unknown, bytesPerSecond }: EgressPolicy): boolean {

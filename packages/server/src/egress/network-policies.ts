@@ -178,7 +178,8 @@ export class NetworkPolicies implements FleetEgress {
 
   entered(sandboxId: string, namespace: string, serverId: string | null): void {
     if (serverId !== null) this.#servers.set(sandboxId, serverId);
-    this.#parts.policies.admit(sandboxId, namespace, this.#kept.get(sandboxId));
+    const ofServer = serverId !== null;
+    this.#parts.policies.admit(sandboxId, namespace, this.#kept.get(sandboxId), { ofServer });
     this.#kept.delete(sandboxId);
   }
 

@@ -4,6 +4,7 @@ import { AppError } from "../core/errors.ts";
 import type { Fleet } from "../core/fleet.ts";
 import type { Caller } from "../core/principal.ts";
 import type { SecretTarget, Vault } from "../core/secret.ts";
+import type { HostedServers } from "../core/server.ts";
 import type { Keyring } from "../identity/keyring.ts";
 import { bindBody, readBinding, secret, secretName, showSecret } from "../schemas/secret.ts";
 import { written } from "../schemas/written.ts";
@@ -18,12 +19,14 @@ export interface SecretRouteParts {
   vault: Vault;
   fleet: Pick<Fleet<unknown>, "get">;
   keyring: Pick<Keyring, "list">;
+  servers: Pick<HostedServers, "get">;
 }
 
-export function secretRoutes({ vault, fleet, keyring }: SecretRouteParts): Route[] {
+export function secretRoutes({ vault, fleet, keyring, servers }: SecretRouteParts): Route[] {
   /** A binding to what does not exist would wait for whoever gets that name. */
   const checkTarget = async (caller: Caller, target: SecretTarget): Promise<void> => {
     if ("sandboxId" in target) await fleet.get(caller, target.sandboxId);
+    if ("serverId" in target) await servers.get(caller, target.serverId);
     if (!("keyId" in target)) return;
     const keys = await keyring.list(caller.principal.namespace);
     if (!keys.some(({ id, revokedAtMs }) => id === target.keyId && revokedAtMs === null))

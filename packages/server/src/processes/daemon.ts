@@ -150,9 +150,10 @@ async function start(configuration: DaemonConfiguration): Promise<Serving> {
 }
 
 /** Takes no new connection and lets what is under way end; streams that never would are closed with the doors. */
-async function drain({ app }: HttpApp, { fleet, approvals }: Service): Promise<void> {
+async function drain({ app }: HttpApp, { fleet, approvals, serverPool }: Service): Promise<void> {
   app.server.close();
   await approvals[Symbol.asyncDispose]();
+  await serverPool[Symbol.asyncDispose]();
   await fleet.drain(supervisionLimits.drainMs);
 }
 

@@ -1,0 +1,102 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { Readable } from "node:stream";
+import { AppError } from "../../core/errors.ts";
+import { ask } from "../../http-over/ask.ts";
+import { randomId } from "../../lib/random-id.ts";
+import { serverLimits } from "../limits.ts";
+import { type Answer, answerIn, Budget, type Peer } from "./peer.ts";
+
+const headBytes = 32 * 1024;
+
+/** Speaks streamable HTTP at one path, with a connection for each request. */
+export class HttpPeer implements Peer {
+  readonly #dial: () => Promise<Duplex>;
+  readonly #host: string;
+  readonly #path: string;
+  readonly #budget = new Budget();
+  #session: string | undefined;
+  #version: string | undefined;
+  #isModern = false;
+
+  constructor(dial: () => Promise<Duplex>, host: string, path: string) {
+    this.#dial = dial;
+    this.#host = host;
+    this.#path = path;
+  }
+
+  agree(protocolVersion: string, isModern: boolean): void {
+    this.#version = protocolVersion;
+    this.#isModern = isModern;
+  }
+
+  async ask(method: string, params: Record<string, unknown>): Promise<Answer> {
+    const id = randomId(8, "hex");
+    const response = await this.#post(method, { jsonrpc: "2.0", id, method, params });
+    const session = response.headers["mcp-session-id"];
+    if (typeof session === "string" && session.length <= 1_024) this.#session ??= session;
+    const answer = await this.#answerOf(response, id);
+    if (answer !== undefined) return answer;
+    throw new AppError("unavailable", `the server answered ${method} with status ${response.statusCode ?? 0}`);
+  }
+
+  async tell(method: string): Promise<void> {
+    const response = await this.#post(method, { jsonrpc: "2.0", method });
+    response.destroy();
+  }
+
+  async #post(method: string, message: object): Promise<IncomingMessage> {
+    const body = Buffer.from(JSON.stringify(message));
+    const connection = await this.#dial();
+    connection.on("error", () => undefined);
+    const response = await ask(
+      connection,
+      {
+        method: "POST",
+        path: this.#path,
+        fields: [
+          ...["Host", this.#host, "Content-Type", "application/json", "Content-Length", String(body.length)],
+          ...["Accept", "application/json, text/event-stream", "Connection", "close"],
+          ...(this.#session === undefined ? [] : ["Mcp-Session-Id", this.#session]),
+          ...(this.#version === undefined ? [] : ["MCP-Protocol-Version", this.#version]),
+          ...(this.#isModern ? ["Mcp-Method", method] : []),
+        ],
+        headBytes,
+        answerMs: serverLimits.startMs,
+        peer: "the server",
+      },
+      { body: Readable.from([body]) },
+    );
+    response.once("close", () => connection.destroy());
+    return response;
+  }
+
+  /** Of a stream of events only the answer counts. */
+  async #answerOf(response: IncomingMessage, id: string): Promise<Answer | undefined> {
+    const isStream = String(response.headers["content-type"]).startsWith("text/event-stream");
+    let text = "";
+    try {
+      for await (const chunk of response.setEncoding("utf8")) {
+        this.#budget.take(chunk.length);
+        text += chunk;
+        if (!isStream) continue;
+        const events = text.split(/\r?\n\r?\n/);
+        text = events.pop() ?? "";
+        for (const event of events) {
+          const answer = answerIn(dataOf(event), id);
+          if (answer !== undefined) return answer;
+        }
+      }
+      return isStream ? undefined : answerIn(text, id);
+    } finally {
+      response.destroy();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+function dataOf(event: string): string {
+  const lines = event.split(/\r?\n/).filter((line) => line.startsWith("data:"));
+  return lines.map((line) => line.slice("data:".length).trimStart()).join("\n");
+}

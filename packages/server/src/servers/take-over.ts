@@ -1,0 +1,68 @@
+import type { News } from "../core/journal.ts";
+import type { Caller } from "../core/principal.ts";
+import type { ServerConfig, ServerRecord, ServerVersion } from "../core/server.ts";
+import type { ServerBook } from "./server-book.ts";
+import type { ServerRuntime } from "./server-runtime.ts";
+import type { ServerSandboxes } from "./server-sandboxes.ts";
+
+interface TakeOver {
+  runtime: ServerRuntime;
+  caller: Caller;
+  server: ServerRecord;
+  version: ServerVersion;
+  config: () => ServerConfig;
+  /** Snapshot that /data becomes again; null: it stays as it is. */
+  restore: string | null;
+}
+
+interface TakeOverParts {
+  book: ServerBook;
+  sandboxes: ServerSandboxes;
+  onError: (error: unknown) => void;
+}
+
+/**
+ * One version at a time writes /data (hazard 11): calls wait, the version before ends, its data are saved, and the next one
+ * starts. Where it does not start, the version before goes on with its data of then.
+ */
+export function takeOver(parts: TakeOverParts, given: TakeOver): Promise<ServerVersion> {
+  const { book, sandboxes, onError } = parts;
+  const { runtime, caller, server, version, config, restore } = given;
+  return runtime.exclusively("another version takes over", async () => {
+    const before = book.current(server.id);
+    const saved = await runtime.shared?.save(`before version ${version.number}`);
+    try {
+      if (restore !== null) await runtime.shared?.restore(restore);
+      await runtime.trial(version, config());
+    } catch (error) {
+      await runtime.stop("the new version did not start");
+      if (saved !== undefined) {
+        await runtime.shared?.restore(saved).catch(onError);
+        await sandboxes.forget(server, saved).catch(onError);
+      }
+      throw error;
+    } finally {
+      runtime.settle();
+    }
+    await keepData(parts, server, before, version, saved);
+    const data = { server_id: server.id, name: server.name, version: version.number, held: version.held };
+    const isRollback = version.state === "ready";
+    const news: News = { type: "server.deployed", by: caller, data: { ...data, rollback: isRollback } };
+    await book.change(server.id, { current: version.number, config: config() }, [news]);
+    return book.changeVersion(version, { state: "ready", step: null, error: null });
+  });
+}
+
+/** The snapshot is the former version's data; that of an earlier time is of no use any more. */
+async function keepData(
+  { book, sandboxes, onError }: TakeOverParts,
+  server: ServerRecord,
+  before: ServerVersion | undefined,
+  next: ServerVersion,
+  saved: string | undefined,
+): Promise<void> {
+  if (saved === undefined) return;
+  if (before === undefined || before.number === next.number) return sandboxes.forget(server, saved).catch(onError);
+  await book.changeVersion(before, { dataSnapshotId: saved });
+  if (before.dataSnapshotId !== null) await sandboxes.forget(server, before.dataSnapshotId).catch(onError);
+}

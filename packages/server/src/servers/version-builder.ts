@@ -1,0 +1,35 @@
+/** What makes the code of a version, as deploys need it; they are given it. */
+import type { ChosenImage } from "../core/image-record.ts";
+import type { LayerId } from "../core/layer.ts";
+import type { Caller } from "../core/principal.ts";
+import type { ArchiveBody, ResolvedPackage, ServerSource } from "../core/server.ts";
+
+export type BuiltSource = Exclude<ServerSource, { kind: "remote" }>;
+
+export interface BuildInputs {
+  source: BuiltSource;
+  /** SHA-256 of the archive; null for other sources. */
+  archiveDigest: string | null;
+  image: ChosenImage;
+  command: readonly string[] | null;
+}
+
+export interface VersionBuilder {
+  /** Stores an upload in a new file, unread. */
+  spool(path: string, archive: ArchiveBody): Promise<{ sha256: string }>;
+  /** Refuses a source that cannot be built. */
+  digests(inputs: BuildInputs): Promise<{ sourceDigest: string; inputsDigest: string }>;
+  /** `archive`: where the upload is stored. */
+  build(
+    caller: Caller,
+    request: Omit<BuildInputs, "archiveDigest"> & { archive?: string },
+    watch: { step(name: string): void; log(text: string): void; signal: AbortSignal },
+  ): Promise<{
+    layerId: LayerId;
+    bytes: number;
+    command: readonly string[];
+    packages: readonly ResolvedPackage[];
+    /** With the exact version of a package. */
+    source: ServerSource;
+  }>;
+}
