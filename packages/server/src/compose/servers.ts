@@ -1,14 +1,13 @@
 /** Hosted MCP servers. Their code is built in sandboxes, and runs in sandboxes, so they come after both. */
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { AppError } from "../core/errors.ts";
 import type { ChosenImage } from "../core/image-record.ts";
 import type { LayerBuilder } from "../core/layer-builder.ts";
 import type { Caller } from "../core/principal.ts";
 import { Deploys } from "../servers/deploys.ts";
 import { RunningServers } from "../servers/pool.ts";
 import { Servers } from "../servers/servers.ts";
-import type { VersionBuilder } from "../servers/version-builder.ts";
+import { toVersionBuilder, type VersionBuilder } from "../servers/version-builder.ts";
 import type { StoredVault } from "../vault/vault.ts";
 import type { Builds } from "./builds.ts";
 import type { Catalogue } from "./catalogue.ts";
@@ -30,12 +29,12 @@ type Below = Pick<Stores, "journal" | "vault" | "storage"> &
   Pick<Egress, "policies"> &
   Pick<Catalogue, "requestable" | "serverBook"> &
   Pick<Sandboxes, "fleet"> &
-  Pick<Builds, "layers" | "ensureImage">;
+  Pick<Builds, "layers" | "ensureImage" | "serverBuilder">;
 type Parts = Pick<ServiceParts, "folder" | "versionBuilder" | "clock" | "onError">;
 
 export async function openServers(
   opened: AsyncDisposableStack,
-  { journal, vault, storage, policies, requestable, serverBook: book, fleet, layers, ensureImage }: Below,
+  { journal, vault, storage, policies, requestable, serverBook: book, fleet, ensureImage, ...below }: Below,
   { folder, versionBuilder, clock, onError }: Parts,
 ): Promise<HostedParts> {
   const uploads = join(folder, "uploads");
@@ -48,7 +47,7 @@ export async function openServers(
     await ensureImage(caller, name);
     return requestable.choose(name);
   };
-  const builder = (versionBuilder ?? noBuilder)(layers);
+  const builder = openBuilder(below, versionBuilder);
   const deploys = opened.use(
     new Deploys({ ...{ book, running: serverPool, sandboxes, builder, image, clock, onError }, folder: uploads }),
   );
@@ -60,12 +59,12 @@ export async function openServers(
   return { servers, serverPool };
 }
 
-const noBuilder: OpenVersionBuilder = () => {
-  const refuse = async () => {
-    throw new AppError("unsupported", "servers cannot be built here");
-  };
-  return { spool: refuse, digests: refuse, build: refuse };
-};
+function openBuilder(
+  { layers, serverBuilder }: Pick<Builds, "layers" | "serverBuilder">,
+  open: OpenVersionBuilder = () => toVersionBuilder(serverBuilder),
+): VersionBuilder {
+  return open(layers);
+}
 
 /** As files, each by its own name. Bindings of other kinds are an operator's own. */
 async function bindSecrets(

@@ -48,7 +48,7 @@ export interface ServiceParts {
   browserImage?: string;
   /** Maximum size of the audit entries of one namespace. */
   auditBytes?: number;
-  /** Builds the code of hosted servers. Default: none is built. */
+  /** Builds the code of hosted servers. Default: from the machine's registries. */
   versionBuilder?: OpenVersionBuilder;
   clock: Clock;
   /** Fills a new sandbox from a snapshot. Default: from the service's own storage. */

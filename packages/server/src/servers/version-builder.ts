@@ -1,8 +1,11 @@
-/** What makes the code of a version, as deploys need it; they are given it. */
+/** Makes the code of a version, as deploys need it. */
 import type { ChosenImage } from "../core/image-record.ts";
 import type { LayerId } from "../core/layer.ts";
 import type { Caller } from "../core/principal.ts";
 import type { ArchiveBody, ResolvedPackage, ServerSource } from "../core/server.ts";
+import type { ServerBuilder } from "./build-server.ts";
+import { checkPackageSource, packageDigest } from "./sources/package-source.ts";
+import { spoolArchive } from "./sources/spool-archive.ts";
 
 export type BuiltSource = Exclude<ServerSource, { kind: "remote" }>;
 
@@ -32,4 +35,21 @@ export interface VersionBuilder {
     /** With the exact version of a package. */
     source: ServerSource;
   }>;
+}
+
+export function toVersionBuilder(builder: ServerBuilder): VersionBuilder {
+  return {
+    spool: (path, archive) => spoolArchive(path, archive),
+    digests: async ({ source, archiveDigest, image, command }) => {
+      const sourceDigest = digestOf(source, archiveDigest);
+      return { sourceDigest, inputsDigest: await builder.inputsDigest({ sourceDigest, image, command }) };
+    },
+    build: (caller, request, watch) => builder.build(caller, request, watch),
+  };
+}
+
+function digestOf(source: BuiltSource, archiveDigest: string | null): string {
+  if (source.kind === "archive") return archiveDigest ?? "";
+  checkPackageSource(source);
+  return packageDigest(source);
 }
