@@ -12,8 +12,10 @@ import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { BackgroundPolicy } from "../../packages/server/src/core/process.ts";
 import type { Role } from "../../packages/server/src/core/scope.ts";
+import type { ServerPool } from "../../packages/server/src/core/server-link.ts";
 import type { World } from "../../packages/server/src/egress/connect.ts";
 import { openPolicies } from "../../packages/server/src/egress/open-policies.ts";
+import type { CallStats } from "../../packages/server/src/gateway/call-stats.ts";
 import type { OpenedHost } from "../../packages/server/src/host-access/open-host.ts";
 import type { HttpParts } from "../../packages/server/src/http/http-app.ts";
 import type { PortServer } from "../../packages/server/src/http/port-server.ts";
@@ -39,6 +41,7 @@ export interface TestServer extends Service {
   judge: Judge;
   routes: readonly Route[];
   setupLink(): string;
+  callStats: (serverId: string) => CallStats;
   /** A client with a new key. */
   as(role: Role, namespace?: string): Promise<Api>;
   /** Without one. */
@@ -69,6 +72,8 @@ interface TestServerOptions extends Partial<HttpParts> {
   browserImage?: string;
   /** Content of tool calls that the audit log keeps. */
   auditContent?: ContentPolicy;
+  /** Hosted MCP servers. */
+  serverPool?: ServerPool;
   /** Maximum size of a namespace's part of the audit log. */
   auditBytes?: number;
 }
@@ -150,6 +155,7 @@ export async function openTestServer(
     browsers: doors.ports,
     judge,
     routes,
+    callStats: doors.callStats,
     setupLink: issueSetupLink,
     errors,
     anonymous: new Api(base, judge, {}),

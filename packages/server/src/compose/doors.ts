@@ -1,5 +1,9 @@
 import type { ContentPolicy } from "../core/audit.ts";
+import { AppError } from "../core/errors.ts";
+import type { ServerPool } from "../core/server-link.ts";
 import { HttpDialer } from "../egress/dialer.ts";
+import { CallCounts, type CallStats } from "../gateway/call-stats.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 import { approvalRoutes } from "../http/approvals.ts";
 import { egressRoutes } from "../http/egress.ts";
 import { egressLogRoutes } from "../http/egress-log.ts";
@@ -14,6 +18,7 @@ import { PortServer } from "../http/port-server.ts";
 import { portRoutes } from "../http/ports.ts";
 import { runReportRoutes } from "../http/run-reports.ts";
 import { secretRoutes } from "../http/secrets.ts";
+import { serverGatewayRoutes } from "../http/server-gateway.ts";
 import { skillRoutes } from "../http/skills.ts";
 import { snapshotRoutes } from "../http/snapshots.ts";
 import { templateRoutes } from "../http/templates.ts";
@@ -36,6 +41,8 @@ type DoorParts = Required<Pick<HttpParts, RequiredParts>> &
     mcpTools?: readonly string[];
     /** Content of tool calls that the audit log keeps. Default: none. */
     auditContent?: ContentPolicy;
+    /** Hosted MCP servers. Default: none. */
+    serverPool?: ServerPool;
   };
 
 type RequiredParts = "settings" | "ready" | "version" | "onError";
@@ -45,7 +52,17 @@ interface Doors extends AsyncDisposable {
   /** For browsers; it listens nowhere by itself. */
   ports: PortServer;
   keyring: Keyring;
+  /** Calls of hosted servers' tools. */
+  callStats: (serverId: string) => CallStats;
 }
+
+/** Nothing is hosted. */
+const noServers: ServerPool = {
+  find: () => undefined,
+  connect: async () => {
+    throw new AppError("not_found", "no hosted server");
+  },
+};
 
 /** Every name below it is this machine, to browsers (RFC 6761). */
 const portDomain = "localhost";
@@ -53,7 +70,7 @@ const portDomain = "localhost";
 /** REST, not listening yet, and webhooks. Closing them ends every connection. */
 export async function openDoors(
   service: Service,
-  { webhooks, mcpTools = ["core"], auditContent, ...parts }: DoorParts,
+  { webhooks, mcpTools = ["core"], auditContent, serverPool = noServers, ...parts }: DoorParts,
 ): Promise<Doors> {
   const { caisson, journal, store, storage, approvals, vault, fleet, ports: sharedPorts } = service;
   const { mayBePrivate, ...waits } = webhooks;
@@ -85,6 +102,14 @@ export async function openDoors(
       const { version, onError } = parts;
       return openMcpDoor({ parts: toolParts, traces, version, sets: mcpTools, onError });
     });
+  const callCounts = new CallCounts();
+  const gateway = new Once<Gateway>();
+  const openGateway = () =>
+    gateway.get(async () => {
+      const { openGatewayDoor } = await import("./gateway-door.ts");
+      const policy = auditContent ?? "none";
+      return openGatewayDoor(service, { pool: serverPool, counts: callCounts, policy, onError: parts.onError });
+    });
   const http = createHttpApp({
     create: service.create,
     fleet,
@@ -112,6 +137,7 @@ export async function openDoors(
       ...egressLogRoutes(store.attempts),
       ...toolRoutes(toolParts),
       ...mcpRoutes({ handle: async (...call) => (await openMcp()).endpoint.handle(...call) }),
+      ...serverGatewayRoutes({ handle: async (...call) => (await openGateway()).handle(...call) }),
     ],
     ...parts,
   });
@@ -119,7 +145,9 @@ export async function openDoors(
     http,
     ports,
     keyring,
+    callStats: (serverId) => callCounts.of(serverId),
     [Symbol.asyncDispose]: async () => {
+      if (gateway.begun) await (await openGateway())[Symbol.asyncDispose]();
       if (mcp.begun) await (await openMcp())[Symbol.asyncDispose]();
       await traces[Symbol.asyncDispose]();
       await ports.close();
