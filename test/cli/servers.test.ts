@@ -23,7 +23,7 @@ describe("hosted servers on the command line", () => {
   let key: string;
   const hosted = new MemoryServers();
   beforeAll(async () => {
-    const stats = () => ({ calls: 12, errors: 1, p50_ms: 1.4, p95_ms: 2, p99_ms: null });
+    const stats = () => ({ calls: 12, errors: 1, p50Ms: 1.4, p95Ms: 2, p99Ms: null });
     const routes = serverRoutes({ servers: hosted, stats, origin: () => server.base });
     server = await openTestServer(engine, { routes: [...routes, ...serverEndpoint("2025-11-25", [])] });
     key = (await server.keyring.issue({ name: "cli", namespace: "default", role: "admin" })).token;

@@ -111,6 +111,10 @@ const routesOf: Readonly<Record<Role, readonly string[]>> = {
     "PUT /api/v1/sandboxes/{id}/ports/{port}/{path}",
     "PATCH /api/v1/sandboxes/{id}/ports/{port}/{path}",
     "DELETE /api/v1/sandboxes/{id}/ports/{port}/{path}",
+    // Keys with scopes of their own need one for the server.
+    "POST /sandbox/{id}/mcp",
+    "GET /sandbox/{id}/mcp",
+    "DELETE /sandbox/{id}/mcp",
     "POST /api/v1/sandboxes/{id}/processes",
     "DELETE /api/v1/sandboxes/{id}/processes/{process}",
     "POST /api/v1/sandboxes/{id}/processes/{process}/resize",

@@ -12,6 +12,8 @@ import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { FleetSettings } from "../../packages/server/src/core/fleet.ts";
 import type { BackgroundPolicy } from "../../packages/server/src/core/process.ts";
 import type { Role } from "../../packages/server/src/core/scope.ts";
+import type { CallStats, HostedServers } from "../../packages/server/src/core/server.ts";
+import type { ServerPool } from "../../packages/server/src/core/server-link.ts";
 import type { World } from "../../packages/server/src/egress/connect.ts";
 import { openPolicies } from "../../packages/server/src/egress/open-policies.ts";
 import type { OpenedHost } from "../../packages/server/src/host-access/open-host.ts";
@@ -27,7 +29,6 @@ import { guestPath, root } from "../harness.ts";
 import { EventChecks, silent } from "../journal.ts";
 import { Api } from "./api.ts";
 import { type Document, Judge } from "./document.ts";
-import { MemoryServers } from "./memory-servers.ts";
 
 const MiB = 1024 ** 2;
 
@@ -37,10 +38,10 @@ export interface TestServer extends Service {
   keyring: Keyring;
   /** For browsers; a test lets it listen. */
   browsers: PortServer;
-  hosted: MemoryServers;
   judge: Judge;
   routes: readonly Route[];
   setupLink(): string;
+  callStats: (serverId: string) => CallStats;
   /** A client with a new key. */
   as(role: Role, namespace?: string, scopes?: readonly string[]): Promise<Api>;
   /** Without one. */
@@ -71,6 +72,8 @@ interface TestServerOptions extends Partial<HttpParts> {
   browserImage?: string;
   /** Content of tool calls that the audit log keeps. */
   auditContent?: ContentPolicy;
+  /** In place of the service's own. */
+  hosted?: { servers?: HostedServers; serverPool?: ServerPool };
   /** Maximum size of a namespace's part of the audit log. */
   auditBytes?: number;
 }
@@ -94,6 +97,7 @@ export async function openTestServer(
     search = [],
     browserImage,
     auditBytes,
+    hosted,
     ...options
   }: TestServerOptions = {},
 ): Promise<TestServer> {
@@ -128,7 +132,6 @@ export async function openTestServer(
     host,
   });
   const { caisson } = service;
-  const hosted = new MemoryServers();
   let base = "";
   const doors = await openDoors(service, {
     webhooks: { mayBePrivate: webhooksMayBePrivate, waitsMs: [1, 1] },
@@ -137,7 +140,7 @@ export async function openTestServer(
     version: "0.0.0",
     rate: { perSecond: 100_000, burst: 100_000 },
     linkBase: () => base,
-    hosted: { servers: hosted, stats: () => ({ calls: 3, errors: 1, p50_ms: 1, p95_ms: 2, p99_ms: 3 }) },
+    hosted: { servers: service.servers, serverPool: service.serverPool, ...hosted },
     onError,
     ...options,
   });
@@ -154,9 +157,9 @@ export async function openTestServer(
     home,
     keyring,
     browsers: doors.ports,
-    hosted,
     judge,
     routes,
+    callStats: doors.callStats,
     setupLink: issueSetupLink,
     errors,
     anonymous: new Api(base, judge, {}),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serverLimits } from "../../packages/server/src/servers/limits.ts";
 import { engines } from "../harness.ts";
 import type { Api } from "./api.ts";
-import { brokenPackage } from "./memory-servers.ts";
+import { brokenPackage, MemoryServers } from "./memory-servers.ts";
 import { allMessages } from "./messages.ts";
 import { openTestServer, type TestServer } from "./server.ts";
 
@@ -15,8 +15,9 @@ describe("hosted servers over REST", () => {
   let server: TestServer;
   let agent: Api;
   let operator: Api;
+  const hosted = new MemoryServers();
   beforeAll(async () => {
-    server = await openTestServer(engine);
+    server = await openTestServer(engine, { hosted: { servers: hosted } });
     [agent, operator] = [await server.as("agent"), await server.as("operator")];
   });
   afterAll(async () => {
@@ -30,7 +31,7 @@ describe("hosted servers over REST", () => {
     expect(json.server).toMatchObject({
       name: "echo",
       endpoint: `${server.base}/sandbox/${json.server.id}/mcp`,
-      calls: { count: 3, errors: 1, p50_ms: 1, p95_ms: 2, p99_ms: 3 },
+      calls: { count: 0, errors: 0, p50_ms: null, p95_ms: null, p99_ms: null },
       config: { command: null, port: 8000, image: "mcp-runtime", memory_mb: 512, cpu_shares: 1024, max_processes: 256 },
     });
     expect(json.version).toMatchObject({ number: 1, source: { ...npm, url: null }, packages: 1, held: true });
@@ -51,8 +52,8 @@ describe("hosted servers over REST", () => {
       expect(status).toBe(202);
       expect(json.server.config).toMatchObject({ port: 9_000, env: { MODE: "fast" }, memory_mb: 1_024 });
       expect(json.version.source.kind).toBe("archive");
-      expect(server.hosted.uploads.get(json.server.id)).toEqual(archive);
-      expect(server.hosted.requests.at(-1)).toMatchObject({ rebuild: true });
+      expect(hosted.uploads.get(json.server.id)).toEqual(archive);
+      expect(hosted.requests.at(-1)).toMatchObject({ rebuild: true });
     }
   });
 

@@ -24,8 +24,9 @@ async function openCaisson(server: TestServer, scopes?: readonly string[]): Prom
 describe("hosted servers by the SDK", () => {
   let server: TestServer;
   let caisson: Caisson;
+  const hosted = new MemoryServers();
   beforeAll(async () => {
-    server = await openTestServer(engine);
+    server = await openTestServer(engine, { hosted: { servers: hosted } });
     caisson = await openCaisson(server);
   });
   afterAll(() => server[Symbol.asyncDispose]());
@@ -38,7 +39,7 @@ describe("hosted servers by the SDK", () => {
     ]);
     const data = new Blob(["an archive"]).stream();
     const uploaded = await caisson.servers.deploy({ name: "up", source: { kind: "archive", data }, port: 9_000 });
-    expect(server.hosted.uploads.get(uploaded.server.id)?.toString()).toBe("an archive");
+    expect(hosted.uploads.get(uploaded.server.id)?.toString()).toBe("an archive");
     expect(uploaded.server.config.port).toBe(9_000);
     expect((await caisson.servers.list()).map(({ name }) => name)).toEqual(["up", "echo"]);
     const failed = await caisson.servers.deploy({ source: { kind: "pypi", package: brokenPackage } });
@@ -75,7 +76,7 @@ describe.each(eras)("the tools of a hosted server of %s by the SDK", (era) => {
   const hosted = new MemoryServers();
   const seen: Seen = [];
   beforeAll(async () => {
-    const stats = () => ({ calls: 0, errors: 0, p50_ms: null, p95_ms: null, p99_ms: null });
+    const stats = () => ({ calls: 0, errors: 0, p50Ms: null, p95Ms: null, p99Ms: null });
     const routes = serverRoutes({ servers: hosted, stats, origin: () => server.base });
     server = await openTestServer(engine, { routes: [...routes, ...serverEndpoint(era, seen)] });
     caisson = await openCaisson(server);

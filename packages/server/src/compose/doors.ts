@@ -1,5 +1,9 @@
 import type { ContentPolicy } from "../core/audit.ts";
+import type { CallStats, HostedServers } from "../core/server.ts";
+import type { ServerPool } from "../core/server-link.ts";
 import { HttpDialer } from "../egress/dialer.ts";
+import { CallCounts } from "../gateway/call-stats.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 import { approvalRoutes } from "../http/approvals.ts";
 import { egressRoutes } from "../http/egress.ts";
 import { egressLogRoutes } from "../http/egress-log.ts";
@@ -14,7 +18,8 @@ import { PortServer } from "../http/port-server.ts";
 import { portRoutes } from "../http/ports.ts";
 import { runReportRoutes } from "../http/run-reports.ts";
 import { secretRoutes } from "../http/secrets.ts";
-import { type ServerRouteParts, serverRoutes } from "../http/servers.ts";
+import { serverGatewayRoutes } from "../http/server-gateway.ts";
+import { serverRoutes } from "../http/servers.ts";
 import { skillRoutes } from "../http/skills.ts";
 import { snapshotRoutes } from "../http/snapshots.ts";
 import { templateRoutes } from "../http/templates.ts";
@@ -39,8 +44,8 @@ type DoorParts = Required<Pick<HttpParts, RequiredParts>> &
     auditContent?: ContentPolicy;
     /** Origin of the links that people and clients see. */
     linkBase: () => string;
-    /** Hosted servers and their statistics. Default: none are served. */
-    hosted?: Pick<ServerRouteParts, "servers" | "stats">;
+    /** Hosted MCP servers. Default: those of the service. */
+    hosted?: { servers: HostedServers; serverPool: ServerPool };
   };
 
 type RequiredParts = "settings" | "ready" | "version" | "onError";
@@ -50,6 +55,8 @@ interface Doors extends AsyncDisposable {
   /** For browsers; it listens nowhere by itself. */
   ports: PortServer;
   keyring: Keyring;
+  /** Calls of hosted servers' tools. */
+  callStats: (serverId: string) => CallStats;
 }
 
 /** Every name below it is this machine, to browsers (RFC 6761). */
@@ -58,7 +65,14 @@ const portDomain = "localhost";
 /** REST, not listening yet, and webhooks. Closing them ends every connection. */
 export async function openDoors(
   service: Service,
-  { webhooks, mcpTools = ["core"], auditContent, linkBase, hosted, ...parts }: DoorParts,
+  {
+    webhooks,
+    mcpTools = ["core"],
+    auditContent,
+    linkBase,
+    hosted: { servers, serverPool } = service,
+    ...parts
+  }: DoorParts,
 ): Promise<Doors> {
   const { caisson, journal, store, storage, approvals, vault, fleet, ports: sharedPorts } = service;
   const { mayBePrivate, ...waits } = webhooks;
@@ -91,6 +105,14 @@ export async function openDoors(
       const { version, onError } = parts;
       return openMcpDoor({ parts: toolParts, traces, version, sets: mcpTools, onError });
     });
+  const callCounts = new CallCounts();
+  const gateway = new Once<Gateway>();
+  const openGateway = () =>
+    gateway.get(async () => {
+      const { openGatewayDoor } = await import("./gateway-door.ts");
+      const policy = auditContent ?? "none";
+      return openGatewayDoor(service, { pool: serverPool, counts: callCounts, policy, onError: parts.onError });
+    });
   const http = createHttpApp({
     create: service.create,
     fleet,
@@ -109,7 +131,7 @@ export async function openDoors(
       ...imageRoutes(service),
       ...imageArchiveRoutes(service.oci),
       ...templateRoutes(service),
-      ...secretRoutes({ vault, fleet, keyring, servers: service.servers }),
+      ...secretRoutes({ vault, fleet, keyring, servers }),
       ...webhookRoutes(store.webhooks, sender),
       ...runReportRoutes(service.reports),
       ...approvalRoutes(approvals, fleet),
@@ -117,8 +139,9 @@ export async function openDoors(
       ...egressRoutes(service.policies),
       ...egressLogRoutes(store.attempts),
       ...toolRoutes(toolParts),
-      ...(hosted === undefined ? [] : serverRoutes({ ...hosted, origin: linkBase })),
+      ...serverRoutes({ servers, stats: (id) => callCounts.of(id), origin: linkBase }),
       ...mcpRoutes({ handle: async (...call) => (await openMcp()).endpoint.handle(...call) }),
+      ...serverGatewayRoutes({ handle: async (...call) => (await openGateway()).handle(...call) }),
     ],
     ...parts,
   });
@@ -126,7 +149,9 @@ export async function openDoors(
     http,
     ports,
     keyring,
+    callStats: (serverId) => callCounts.of(serverId),
     [Symbol.asyncDispose]: async () => {
+      if (gateway.begun) await (await openGateway())[Symbol.asyncDispose]();
       if (mcp.begun) await (await openMcp())[Symbol.asyncDispose]();
       await traces[Symbol.asyncDispose]();
       await ports.close();

@@ -157,6 +157,7 @@ export const events = {
       z.strictObject({
         tool: text,
         session: text,
+        server_id: text.optional().describe("the hosted MCP server whose tool it is"),
         verdict: z.enum(callVerdicts),
         error_code: z.enum(errorCodes).nullable(),
         duration_ms: count,

@@ -56,6 +56,11 @@ export function mayReachServer({ role, scopes: own }: Pick<Principal, "role" | "
   return own === undefined || own.some((one) => one === prefix || one.startsWith(`${prefix}:`));
 }
 
+/** True if it may use all that a hosted server offers: prompts, resources, and each of its tools. */
+export function mayUseServer({ role, scopes: own }: Pick<Principal, "role" | "scopes">, serverId: string): boolean {
+  return isAllowed({ role }, "use") && (own === undefined || own.includes(`server:${serverId}`));
+}
+
 /** True if it may call this tool of a hosted server. */
 export function mayCallTool(
   { role, scopes: own }: Pick<Principal, "role" | "scopes">,

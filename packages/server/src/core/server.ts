@@ -167,6 +167,15 @@ export interface ServerStatus {
   memoryBytes: number;
 }
 
+/** Calls of a server's tools since the daemon started. The times are of the newest calls; a server without calls has none. */
+export interface CallStats {
+  calls: number;
+  errors: number;
+  p50Ms: number | null;
+  p95Ms: number | null;
+  p99Ms: number | null;
+}
+
 export type BuildMessage =
   | { type: "step"; step: string }
   | { type: "log"; data: string }

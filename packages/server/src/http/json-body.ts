@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { AppError } from "../core/errors.ts";
+import { readScanned } from "../core/strict-json.ts";
 import { type JsonBounds, JsonScan } from "../lib/json-scan.ts";
 import { httpLimits } from "./limits.ts";
 import { NotJson, NotTaken } from "./problem.ts";
@@ -13,6 +14,8 @@ export interface Holding {
 export interface BodyLimits {
   bytes: number;
   shape: JsonBounds;
+  /** True if the value is sent on: it must be the same to its next reader (S131). */
+  strict?: boolean;
   /** How long all of it may take: its memory is kept from others meanwhile. */
   wholeMs: number;
 }
@@ -67,11 +70,13 @@ class Body {
   parse(): unknown {
     if (this.#bytes === 0) return undefined; // of chunks
     if (this.#scan.namesPrototype) throw new NotJson();
-    const text = Buffer.concat(this.#pieces).toString();
+    const bytes = Buffer.concat(this.#pieces);
     try {
+      if (this.#limits.strict) return readScanned(bytes, this.#scan);
+      const text = bytes.toString();
       return JSON.parse(text.startsWith("\ufeff") ? text.slice(1) : text);
-    } catch {
-      throw new NotJson();
+    } catch (error) {
+      throw error instanceof AppError ? error : new NotJson();
     }
   }
 }

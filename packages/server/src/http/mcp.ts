@@ -1,7 +1,4 @@
-import type { ReadableStream } from "node:stream/web";
-import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import type { AppError } from "../core/errors.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import type { McpEndpoint } from "../mcp/endpoint.ts";
 import { mcpLimits } from "../mcp-protocol/limits.ts";
@@ -9,8 +6,7 @@ import { fleetLimits } from "../sandboxes/fleet/limits.ts";
 import { mcpMessage } from "../schemas/mcp-message.ts";
 import { listOf } from "../schemas/written.ts";
 import { toolSets } from "../tools/tool.ts";
-import { boundedStream } from "./bounded-stream.ts";
-import { NotJson, type Problem } from "./problem.ts";
+import { rpcFailure, toAnswer, toWebRequest } from "./mcp-exchange.ts";
 import { type Call, defineRoute, type Route, type RouteResponse } from "./route.ts";
 
 const path = "/mcp";
@@ -27,21 +23,10 @@ const query = z.strictObject({
     .optional()
     .describe("session of tool calls that name none (default: the client's own)"),
 });
-/** JSON-RPC 2.0, section 5.1. */
-const PARSE_ERROR = -32_700;
-const INVALID_REQUEST = -32_600;
-const SERVER_ERROR = -32_000;
-
-/** Refusals of the door in the form that clients of the protocol read. */
-function failure(error: AppError, { type: _type, title: _title, detail, ...data }: Problem): object {
-  const code = error instanceof NotJson ? PARSE_ERROR : error.code === "invalid" ? INVALID_REQUEST : SERVER_ERROR;
-  return { jsonrpc: "2.0", id: null, error: { code, message: detail, data } };
-}
-
 /** The Model Context Protocol, for clients of both its eras. */
 export function mcpRoutes(endpoint: Pick<McpEndpoint, "handle">): Route[] {
   const problems = [404, 405, 406, 422, 504]; // of the protocol, of sessions, and of tools
-  const shared = { path, tag, scope: "read", audit: "tools", query, failure, problems } as const;
+  const shared = { path, tag, scope: "read", audit: "tools", query, failure: rpcFailure, problems } as const;
   const handler = async (call: Call<undefined, unknown, unknown>): Promise<RouteResponse> => {
     const { request, caller, signal, body } = call;
     if (Array.isArray(body) && body.length > 1) call.countMore(body.length - 1);
@@ -52,7 +37,7 @@ export function mcpRoutes(endpoint: Pick<McpEndpoint, "handle">): Route[] {
         done?.();
         release();
       };
-      return await toAnswer(response, ended, call.mayAnswer);
+      return await toAnswer(request, response, ended, call.mayAnswer);
     } catch (error) {
       release();
       throw error;
@@ -87,27 +72,4 @@ export function mcpRoutes(endpoint: Pick<McpEndpoint, "handle">): Route[] {
       handler,
     }),
   ];
-}
-
-function toWebRequest({ method, url, headers, host }: FastifyRequest, signal: AbortSignal): Request {
-  const copied = new Headers();
-  for (const [name, value] of Object.entries(headers))
-    if (typeof value === "string" && name !== "authorization" && name !== "x-api-key") copied.set(name, value);
-  return new Request(`http://${host}${url}`, { method, headers: copied, signal });
-}
-
-/** What streams is over when its client has it all, or is gone. */
-async function toAnswer(
-  { status, headers, body }: Response,
-  ended: () => void,
-  mayPush: (bytes: number) => boolean,
-): Promise<RouteResponse> {
-  const given = { status, headers: Object.fromEntries(headers) };
-  if (body === null) {
-    ended();
-    return given;
-  }
-  const stream = boundedStream(body as ReadableStream, mcpLimits.unreadBytes, mayPush);
-  stream.once("close", ended);
-  return { ...given, stream };
 }

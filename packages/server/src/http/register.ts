@@ -1,9 +1,11 @@
 import type { Duplex } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { AppError } from "../core/errors.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import type { Caller } from "../core/principal.ts";
 import { isAllowed, requireScope, type Scope } from "../core/scope.ts";
 import type { Keyring } from "../identity/keyring.ts";
+import { defined } from "../lib/defined.ts";
 import { contextOf } from "./context-of.ts";
 import { authenticate, readPriority } from "./door.ts";
 import type { HeldBodies } from "./held-bodies.ts";
@@ -67,10 +69,14 @@ async function takeJson(
   parts: RegistrarParts,
 ): Promise<void> {
   if (route.raw !== undefined && !isJson(request.headers["content-type"])) return;
-  const { bodyBytes: bytes = httpLimits.jsonBytes, bodyShape: shape = jsonLimits.request } = route;
+  const { bodyBytes: bytes = httpLimits.jsonBytes, bodyShape: shape = jsonLimits.request, bodyStrict: strict } = route;
   const holding = holdingOf(request, reply, parts.bodies);
   try {
-    request.body = await readJson(request.raw, { bytes, shape, wholeMs: parts.bodyMs }, holding);
+    request.body = await readJson(
+      request.raw,
+      { bytes, shape, ...defined({ strict }), wholeMs: parts.bodyMs },
+      holding,
+    );
   } catch (error) {
     holding.release(); // others may need the room before this one's answer is out
     throw error;
@@ -110,7 +116,9 @@ async function admit(route: Route, request: FastifyRequest, parts: RegistrarPart
   spend(parts, principal, 1);
   if (addsRows(route)) parts.journal.requireRoom(principal);
   const caller = { principal, requestId: request.id };
-  if (!isAllowed(principal, scope)) return refuse(route, caller, scope, parts);
+  const params = request.params as Record<string, string>;
+  const isLetIn = route.allows === undefined ? isAllowed(principal, scope) : route.allows(principal, params);
+  if (!isLetIn) return refuse(route, caller, scope, parts);
   (request as Admitted)[letIn] = { ...caller, ...readPriority(request.headers["x-caisson-priority"]) };
 }
 
@@ -125,6 +133,7 @@ async function refuse(route: Route, caller: Caller, scope: Scope, { journal }: R
   const data = { method: route.method, route: route.path, role: caller.principal.role };
   await journal.record({ type: "access.denied", by: caller, data });
   requireScope(caller.principal, scope);
+  throw new AppError("forbidden", "the scopes of this key do not permit this");
 }
 
 async function respond(route: Route, request: FastifyRequest, reply: FastifyReply, parts: RegistrarParts) {

@@ -3,7 +3,7 @@ import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { AppError } from "../core/errors.ts";
 import type { EventType, Happening } from "../core/journal.ts";
-import type { Caller } from "../core/principal.ts";
+import type { Caller, Principal } from "../core/principal.ts";
 import type { Scope } from "../core/scope.ts";
 import type { JsonBounds } from "../lib/json-scan.ts";
 import type { Problem } from "./problem.ts";
@@ -77,6 +77,8 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   bodyBytes?: number;
   /** Limits of a JSON body that holds data of any form. */
   bodyShape?: JsonBounds;
+  /** The value of a JSON body is sent on: what two readers may read differently is refused. */
+  bodyStrict?: boolean;
   responses: Readonly<Record<number, ResponseSpec>>;
   /** Statuses of its problems beside those that follow from what it is. */
   problems?: readonly number[];
@@ -92,6 +94,8 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
 
 interface AuthorisedRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> extends RouteBase<P, Q, B> {
   scope: Scope;
+  /** Decides in place of the scope, for keys that are limited to a part of what it allows. */
+  allows?: (principal: Principal, params: Readonly<Record<string, string>>) => boolean;
   /** The types of entries it writes; `fleet` where the use case writes its own, `tools` where a tool does; null for what has no effect. */
   audit: readonly EventType[] | "fleet" | "tools" | null;
   handler: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Promise<RouteResponse>;

@@ -4,10 +4,9 @@ import { jsonLimits } from "../core/json-limits.ts";
 import { parseJson } from "../core/parse-json.ts";
 import type { Caller } from "../core/principal.ts";
 import { isAllowed, requireScope } from "../core/scope.ts";
-import type { Deployed, DeployRequest, HostedServers, ServerRecord } from "../core/server.ts";
+import type { CallStats, Deployed, DeployRequest, HostedServers, ServerRecord } from "../core/server.ts";
 import { defined } from "../lib/defined.ts";
 import {
-  type CallStats,
   changeServer,
   deployServer,
   server,

@@ -12,11 +12,19 @@ const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
+const MINUS = 0x2d;
+const DOT = 0x2e;
+const ZERO = 0x30;
+const NINE = 0x39;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const isSpace = (byte: number) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
+const isNumeric = (byte: number) => byte === MINUS || (byte >= ZERO && byte <= NINE);
+/** Whole numbers of so many digits are the same in a double. */
+const exactDigits = 15;
 
 /** Names that reach a prototype where an object is copied: `__proto__`, and `prototype` in a `constructor`. */
 const harmfulFirst = Buffer.from("_cp\\");
@@ -42,12 +50,14 @@ export class JsonScan {
   /** Bytes of the string or the word that is being read, or was read last. */
   #stringBytes = 0;
   #wordBytes = 0;
+  #wordStart = 0;
   /** Start of that string, kept while it could be a harmful name. */
   readonly #start = Buffer.alloc(harmfulBytes);
   /** The value that comes next is that of a `constructor`; and whether the object at each depth is one. */
   #isConstructor = false;
   readonly #constructors: Uint8Array;
   #harms = false;
+  #isInexact = false;
 
   constructor(bounds: JsonBounds) {
     this.#bounds = bounds;
@@ -64,6 +74,16 @@ export class JsonScan {
   /** True after a name that reaches a prototype, in any spelling. */
   get namesPrototype(): boolean {
     return this.#harms;
+  }
+
+  /** Number of names, each counted as often as it is written. */
+  get names(): number {
+    return this.#names;
+  }
+
+  /** True after a number that a double may not write back as it was: `1.0`, `1e3`, `-0`, or one of more than 15 digits. */
+  get hasInexactNumber(): boolean {
+    return this.#isInexact;
   }
 
   /** Goes on to the end of the string, or of the piece. */
@@ -96,7 +116,7 @@ export class JsonScan {
     else if (byte === QUOTE) this.#beginString();
     else if (byte === OPEN_LIST || byte === OPEN_OBJECT) this.#open(byte === OPEN_OBJECT);
     else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) this.#depth = Math.max(0, this.#depth - 1);
-    else if (byte !== COMMA) this.#readWord(inWord);
+    else if (byte !== COMMA) this.#readWord(inWord, byte);
     this.#wasString = false;
     return at + 1;
   }
@@ -112,12 +132,19 @@ export class JsonScan {
   }
 
   /** A number, `true`, `false` or `null`. */
-  #readWord(isSame: boolean): void {
+  #readWord(isSame: boolean, byte: number): void {
     this.#inWord = true;
     this.#isConstructor = false;
     if (!isSame) this.#count();
     this.#wordBytes = isSame ? this.#wordBytes + 1 : 1;
+    if (!isSame) this.#wordStart = byte;
+    if (this.#wordBytes > 1 && isNumeric(this.#wordStart)) this.#isInexact ||= this.#mayRound(byte);
     if (this.#wordBytes > this.#bounds.wordBytes) this.#tooLong();
+  }
+
+  #mayRound(byte: number): boolean {
+    const isNegativeZero = this.#wordStart === MINUS && this.#wordBytes === 2 && byte === ZERO;
+    return isNegativeZero || byte === DOT || byte > NINE || this.#wordBytes > exactDigits;
   }
 
   #open(isObject: boolean): void {

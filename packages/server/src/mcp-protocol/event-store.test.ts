@@ -37,6 +37,15 @@ describe("the events of a session", () => {
     await expect(replay(events, first)).rejects.toThrow("not kept");
   });
 
+  it("[S135] have ids that no other session, and no later process, gives to others", async () => {
+    const budget = new EventBudget();
+    const [one, other] = [new SessionEvents(budget, "key"), new SessionEvents(budget, "key")];
+    const id = await one.storeEvent("a", message("one"));
+    await other.storeEvent("a", message("other"));
+    expect(await other.getStreamIdForEventId(id)).toBeUndefined();
+    expect(await one.getStreamIdForEventId(id)).toBe("a");
+  });
+
   it("take no more memory than a session has, and all sessions together", async () => {
     const budget = new EventBudget();
     const sessions = Array.from({ length: 40 }, (_, at) => new SessionEvents(budget, `key ${at % 4}`));

@@ -1,4 +1,5 @@
 import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
+import { randomId } from "../lib/random-id.ts";
 import type { EventBudget } from "./event-budget.ts";
 import { mcpLimits } from "./limits.ts";
 
@@ -16,6 +17,8 @@ export class SessionEvents implements EventStore, Disposable {
   readonly #events = new Map<string, StoredEvent>();
   readonly #budget: EventBudget;
   readonly #owner: string;
+  /** Another session, or another process, has no event of the same id. */
+  readonly #epoch = randomId(6, "hex");
   #bytes = 0;
   #last = 0;
 
@@ -31,7 +34,7 @@ export class SessionEvents implements EventStore, Disposable {
 
   async storeEvent(stream: string, message: JSONRPCMessage): Promise<string> {
     this.#last += 1;
-    const id = this.#last.toString(36);
+    const id = `${this.#epoch}_${this.#last.toString(36)}`;
     const bytes = Buffer.byteLength(JSON.stringify(message)) + 64;
     while (this.#events.size > 0 && !this.#fits(bytes)) this.dropOldest();
     if (this.#fits(bytes)) {

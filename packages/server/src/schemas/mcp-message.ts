@@ -21,6 +21,12 @@ const message = z.union([
   z.strictObject({ jsonrpc, id: id.nullable().optional(), error }),
 ]);
 
+/** One message for a hosted server, which takes no batches. */
+export const hostedMessage = message.meta({
+  id: "HostedMessage",
+  examples: [{ jsonrpc: "2.0", id: 1, method: "tools/list" }],
+});
+
 export const mcpMessage = z
   .union([message, z.array(message).min(1).max(mcpLimits.batch)], "not a message of JSON-RPC 2.0")
   .meta({ id: "McpMessage", examples: [{ jsonrpc: "2.0", id: 1, method: "tools/list" }] });

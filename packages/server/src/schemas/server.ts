@@ -1,5 +1,6 @@
 import { z } from "zod";
 import {
+  type CallStats,
   type DeployRequest,
   type ServerConfig,
   type ServerRecord,
@@ -168,15 +169,6 @@ export const server = z
   })
   .meta({ id: "Server" });
 
-/** Tool calls of one server. A percentile is null without calls. */
-export interface CallStats {
-  calls: number;
-  errors: number;
-  p50_ms: number | null;
-  p95_ms: number | null;
-  p99_ms: number | null;
-}
-
 export interface ShownServer {
   record: ServerRecord;
   status: ServerStatus;
@@ -190,7 +182,7 @@ const time = (ms: number) => new Date(ms).toISOString();
 
 export function showServer({ record, status, stats, endpoint, showsEnv }: ShownServer): z.output<typeof server> {
   const { id, name, namespace, current, newest, config, createdAtMs, createdBy } = record;
-  const { calls, errors, p50_ms, p95_ms, p99_ms } = stats;
+  const { calls, errors, p50Ms, p95Ms, p99Ms } = stats;
   return {
     ...{ id, name, namespace, endpoint, current, newest },
     state: status.state,
@@ -199,7 +191,7 @@ export function showServer({ record, status, stats, endpoint, showsEnv }: ShownS
     failure: status.failure,
     cpu_ms: status.cpuMs,
     memory_mb: toMb(status.memoryBytes),
-    calls: { count: calls, errors, p50_ms, p95_ms, p99_ms },
+    calls: { count: calls, errors, p50_ms: p50Ms, p95_ms: p95Ms, p99_ms: p99Ms },
     config: showConfig(config, showsEnv),
     created_at: time(createdAtMs),
     created_by: createdBy,

@@ -1,15 +1,15 @@
 import type { Approvals } from "../core/approval.ts";
-import type { Audit, ContentPolicy } from "../core/audit.ts";
+import type { Audit } from "../core/audit.ts";
 import type { EngineName } from "../core/engine.ts";
 import type { CreateSandbox, Fleet } from "../core/fleet.ts";
 import type { HostAccess } from "../core/host-access.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Signer } from "../core/manifest.ts";
 import type { BackgroundPolicy } from "../core/process.ts";
-import type { Redactor } from "../core/redaction.ts";
 import type { Validation } from "../core/validation.ts";
 import type { NetworkPolicies } from "../egress/network-policies.ts";
 import type { Images } from "../images/images.ts";
+import type { CallContent } from "../journal/record-tool-call.ts";
 import type { Packages } from "../package-install/packages.ts";
 import type { RunReports } from "../sandboxes/run-reports.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
@@ -40,8 +40,7 @@ export interface ToolParts {
   counts: ToolCounts;
   /** Policy about what outlives a call. */
   background: BackgroundPolicy;
-  /** What of calls the audit log keeps beside their entries, and what masks it. */
-  callContent: { policy: ContentPolicy; redactors: (namespace: string) => Promise<readonly Redactor[]> };
+  callContent: CallContent;
   /** That has really started a sandbox on this machine. */
   strongestEngine: () => Promise<EngineName>;
 }
