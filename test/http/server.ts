@@ -72,6 +72,9 @@ interface TestServerOptions extends Partial<HttpParts> {
   browserImage?: string;
   /** Content of tool calls that the audit log keeps. */
   auditContent?: ContentPolicy;
+  /** Puts something into the data folder before an engine opens it. */
+  prepare?: (home: string) => Promise<unknown>;
+  leavesLayers?: boolean;
   /** In place of the service's own. */
   hosted?: { servers?: HostedServers; serverPool?: ServerPool };
   /** Maximum size of a namespace's part of the audit log. */
@@ -98,10 +101,13 @@ export async function openTestServer(
     browserImage,
     auditBytes,
     hosted,
+    prepare,
+    leavesLayers,
     ...options
   }: TestServerOptions = {},
 ): Promise<TestServer> {
   const home = await makeDataFolder("/var/tmp/caisson-test-");
+  await prepare?.(home);
   const folder = daemonFolder ?? join(home, "daemon");
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
@@ -125,7 +131,7 @@ export async function openTestServer(
   const approvals: ApprovalSettings = { attended: true, timeoutMs: 60_000, holdMs: 30_000, ...asked };
   const service = await openService({
     ...{ folder, settings, approvals, search, records, clock: systemClock, onError },
-    ...defined({ packages, browserImage, auditBytes }),
+    ...defined({ packages, browserImage, auditBytes, leavesLayers }),
     policies: await openPolicies(network),
     openCaisson: (given) => openCaisson({ ...caissonOptions, ...given, ...defined({ background, world }) }),
     onEvent: checks.onEvent,
