@@ -21,19 +21,33 @@ import { backingFile } from "./remove-sandbox.ts";
 /** The layers that this engine's helper has mounted: each once, for all its sandboxes, its digest checked before (S64). */
 export class LayerMounts {
   readonly #engineFolder: string;
-  readonly #helper: HelperClient;
+  readonly #helper: Pick<HelperClient, "request">;
   readonly #onError: (error: unknown) => void;
   /** By which device. */
   readonly #mounted = new Map<LayerId, Promise<string>>();
+  /** Starts and running sandboxes that need each. */
+  readonly #users = new Map<LayerId, number>();
+  /** Mounted ones that nobody needs, in the order in which they were left. */
+  readonly #idle = new Set<LayerId>();
+  readonly #leaving = new Map<LayerId, Promise<unknown>>();
+  /** Devices of unmounted ones, which sandboxes may still hold. */
+  readonly #left = new Map<LayerId, Promise<string>>();
+  readonly #mostIdle: number;
   readonly #digests = new Set<LayerId>();
   readonly #changes = new Turn();
   /** Those that this engine makes or lends just now. */
   readonly making = new Set<LayerId>();
 
-  constructor(engineFolder: string, helper: HelperClient, onError: (error: unknown) => void) {
+  constructor(
+    engineFolder: string,
+    helper: Pick<HelperClient, "request">,
+    onError: (error: unknown) => void,
+    mostIdle: number = layerLimits.idle,
+  ) {
     this.#engineFolder = engineFolder;
     this.#helper = helper;
     this.#onError = onError;
+    this.#mostIdle = mostIdle;
   }
 
   /** A layer and those below it, the nearest first. */
@@ -42,19 +56,66 @@ export class LayerMounts {
     return [top, ...(await Promise.all(top.below.map((below) => readLayerRecord(this.#engineFolder, below))))];
   }
 
-  /** What the helper is told of what a sandbox lies on. The sandbox's record names the layers already: none goes away. */
-  async use({ root, base }: LayersOfSandbox): Promise<Argument[]> {
-    const of = async (key: string, id: LayerId | null) =>
-      id === null ? [] : Promise.all((await this.chain(id)).map((layer) => this.#use(key, layer)));
-    return [...(await of("root", root)), ...(await of("lower", base))];
+  /**
+   * Arguments for the helper about the layers that a sandbox lies on. Its record names them already: none goes away. They stay
+   * mounted until `release` is called.
+   */
+  async use({ root, base }: LayersOfSandbox): Promise<{ layers: Argument[]; release: () => void }> {
+    const chainOf = async (key: string, id: LayerId | null) =>
+      id === null ? [] : (await this.chain(id)).map((layer) => ({ key, layer }));
+    const all = [...(await chainOf("root", root)), ...(await chainOf("lower", base))];
+    const release = this.#hold(new Set(all.map(({ layer }) => layer.id)));
+    try {
+      return { layers: await Promise.all(all.map(({ key, layer }) => this.#use(key, layer))), release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  #hold(ids: ReadonlySet<LayerId>): () => void {
+    for (const id of ids) {
+      this.#users.set(id, (this.#users.get(id) ?? 0) + 1);
+      this.#idle.delete(id);
+    }
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      for (const id of ids) this.#leave(id);
+      for (const id of [...this.#idle].slice(0, Math.max(0, this.#idle.size - this.#mostIdle))) void this.#unmount(id);
+    };
+  }
+
+  #leave(id: LayerId): void {
+    const others = (this.#users.get(id) ?? 1) - 1;
+    if (others > 0) return void this.#users.set(id, others);
+    this.#users.delete(id);
+    if (this.#mounted.has(id)) this.#idle.add(id);
+  }
+
+  /** Sandboxes that still end have mounts of their own. */
+  #unmount(id: LayerId): Promise<unknown> {
+    const mounting = this.#mounted.get(id);
+    if (mounting !== undefined) this.#left.set(id, mounting);
+    this.#idle.delete(id);
+    this.#mounted.delete(id);
+    const leaving = this.#helper.request("layer-unmount", [["id", id]]);
+    const left = () => {
+      if (this.#leaving.get(id) === settled) this.#leaving.delete(id);
+    };
+    const settled = leaving.then(left, left); // a helper that ends leaves all
+    this.#leaving.set(id, settled);
+    return leaving;
   }
 
   async #use(key: string, layer: LayerRecord): Promise<Argument> {
     const { id, kind, uidBase } = layer;
     const folder = layerFolder(this.#engineFolder, id);
     if (kind === "folder") return [key, `${uidBase}:${volumePath(folder, kind)}`];
-    const known = this.#mounted.get(id) ?? this.#mount(layer, folder);
+    const known = this.#mounted.get(id) ?? this.#mount(layer, folder, this.#leaving.get(id));
     this.#mounted.set(id, known);
+    this.#left.delete(id);
     try {
       await known;
     } catch (error) {
@@ -64,7 +125,8 @@ export class LayerMounts {
     return [key, `${uidBase}:${join(this.#place(), id)}`];
   }
 
-  async #mount(layer: LayerRecord, folder: string): Promise<string> {
+  async #mount(layer: LayerRecord, folder: string, leaving: Promise<unknown> | undefined): Promise<string> {
+    await leaving;
     await mkdir(this.#place(), { recursive: true, mode: 0o700 });
     const image = volumePath(folder, layer.kind);
     try {
@@ -111,16 +173,16 @@ export class LayerMounts {
   /** Nothing of this engine needs it any more. */
   async forget(id: LayerId): Promise<void> {
     await this.#helper.request("cancel", [["id", id]]);
-    if (!this.#mounted.has(id)) return;
-    this.#mounted.delete(id);
-    await this.#helper.request("layer-unmount", [["id", id]]);
+    if (this.#mounted.has(id)) await this.#unmount(id);
+    await this.#leaving.get(id);
+    this.#left.delete(id);
   }
 
   /** After the helper's end: its devices are gone a moment later, but for those that sandboxes hold which go on. */
   async released(): Promise<void> {
     const held = await this.#heldBySandboxes();
     const deadline = Date.now() + layerLimits.closeTimeoutMs;
-    for (const [id, mounting] of this.#mounted) {
+    for (const [id, mounting] of [...this.#mounted, ...this.#left]) {
       const device = held.has(id) ? undefined : await mounting.catch(() => undefined);
       const image = volumePath(layerFolder(this.#engineFolder, id), "image");
       while (device !== undefined && Date.now() < deadline && (await backingFile(device)) === image) await sleep(2);

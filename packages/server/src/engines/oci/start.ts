@@ -3,9 +3,11 @@ import { join } from "node:path";
 import type { CreatedSandbox, SandboxSpec } from "../../core/engine.ts";
 import { AppError } from "../../core/errors.ts";
 import { makeBundle } from "./bundle.ts";
+import type { SandboxCgroup } from "./cgroup.ts";
 import { limitsAfterStart, limitsBeforeStart } from "./cgroup-limits.ts";
 import { imageName } from "./disk-claims.ts";
 import { guestWords } from "./guest-words.ts";
+import type { Argument } from "./helper-client.ts";
 import { launch, type Revival, type Volume } from "./launch.ts";
 import type { Live, Settled } from "./live.ts";
 import type { EngineParts } from "./parts.ts";
@@ -38,7 +40,7 @@ export async function startBoundary(
   spec: SandboxSpec,
   origin?: Origin,
 ): Promise<CreatedSandbox> {
-  const { name, privilege, runtime } = parts;
+  const { name } = parts;
   const own = origin?.layers ?? live.record?.layers ?? (await layersOf(parts, spec));
   await takeBase(parts, live, own);
   live.cgroup.create();
@@ -47,7 +49,33 @@ export async function startBoundary(
     writeFiles(parts, live, spec, own, origin),
     prepareVolume(parts, live, own, spec),
   );
-  const layers = await parts.layers.use(live.record?.layers ?? noLayers);
+  const { layers, release } = await parts.layers.use(live.record?.layers ?? noLayers);
+  try {
+    const created = await boot(parts, live, spec, { before, base, volume, layers, origin });
+    void live.exit.promise.then(release, release);
+    return created;
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+interface Place {
+  before: ReturnType<SandboxCgroup["limit"]>;
+  base: number;
+  volume: Prepared;
+  layers: readonly Argument[];
+  origin: Origin | undefined;
+}
+
+/** Launches it in its place, and reads back what holds. */
+async function boot(
+  parts: EngineParts,
+  live: Live,
+  spec: SandboxSpec,
+  { before, base, volume, layers, origin }: Place,
+): Promise<CreatedSandbox> {
+  const { name, privilege, runtime } = parts;
   const launched = launch(parts.helper, {
     id: live.id,
     folder: live.folder,
