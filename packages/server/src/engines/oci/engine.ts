@@ -41,7 +41,7 @@ import type { EngineParts } from "./parts.ts";
 import { openCgroup } from "./privilege.ts";
 import { reapSandboxes } from "./reap.ts";
 import { reapLayers } from "./reap-layers.ts";
-import { releaseLayer } from "./release-layer.ts";
+import { releaseLayer, restLayer } from "./release-layer.ts";
 import { removeLayer } from "./remove-layer.ts";
 import { removePassing } from "./remove-passing.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
@@ -165,6 +165,7 @@ class OciEngine implements Engine {
   layers = (): Promise<LayerInfo[]> => describeLayers(this.#parts);
   removeLayer = (id: LayerId): Promise<void> => removeLayer(this.#parts, id);
   releaseLayer = (id: LayerId): Promise<void> => releaseLayer(this.#parts, id);
+  restLayer = (id: LayerId): Promise<void> => restLayer(this.#parts, id, () => [...this.#live.values()]);
 
   async start(id: string, options: StartOptions = {}): Promise<CreatedSandbox> {
     return takeSandbox(this.#unowned(id), async ({ live, kept, isRunning }) => {
@@ -253,14 +254,8 @@ class OciEngine implements Engine {
     return this.#checkpoints.save(live);
   }
 
-  restore(id: string, checkpoint: string): Promise<void> {
-    return this.#checkpoints.restore(this.#find(id), checkpoint);
-  }
-
-  createFrom(checkpoint: string): Promise<CreatedSandbox> {
-    return this.#checkpoints.create(checkpoint);
-  }
-
+  restore = (id: string, checkpoint: string): Promise<void> => this.#checkpoints.restore(this.#find(id), checkpoint);
+  createFrom = (checkpoint: string): Promise<CreatedSandbox> => this.#checkpoints.create(checkpoint);
   forgetCheckpoint = (checkpoint: string): Promise<void> => this.#checkpoints.forget(checkpoint);
   keepCheckpoint = (checkpoint: string, key: Buffer): Promise<void> => this.#checkpoints.keep(checkpoint, key);
   loadCheckpoint = (checkpoint: string, key: Buffer, options: LoadOptions = {}): Promise<void> =>

@@ -25,6 +25,8 @@ export class LayerMounts {
   readonly #onError: (error: unknown) => void;
   /** By which device. */
   readonly #mounted = new Map<LayerId, Promise<string>>();
+  /** Being unmounted. */
+  readonly #resting = new Map<LayerId, Promise<void>>();
   readonly #digests = new Set<LayerId>();
   readonly #changes = new Turn();
   /** Those that this engine makes or lends just now. */
@@ -65,6 +67,7 @@ export class LayerMounts {
   }
 
   async #mount(layer: LayerRecord, folder: string): Promise<string> {
+    await this.#resting.get(layer.id)?.catch(() => undefined);
     await mkdir(this.#place(), { recursive: true, mode: 0o700 });
     const image = volumePath(folder, layer.kind);
     try {
@@ -106,6 +109,19 @@ export class LayerMounts {
       if (record === undefined) return;
       await writeLayerRecord(layerFolder(this.#engineFolder, id), { ...record, ...changes }).catch(ignoreMissing);
     });
+  }
+
+  /** Nothing uses it now. The next use mounts it again, its digest checked again. */
+  async rest(id: LayerId): Promise<void> {
+    const mounted = this.#mounted.get(id);
+    if (mounted === undefined) return;
+    this.#mounted.delete(id);
+    this.#digests.delete(id);
+    const resting = mounted
+      .then(() => this.#helper.request("cancel", [["id", id]]))
+      .then(async () => void (await this.#helper.request("layer-unmount", [["id", id]])));
+    this.#resting.set(id, resting);
+    await resting.finally(() => this.#resting.delete(id));
   }
 
   /** Nothing of this engine needs it any more. */
