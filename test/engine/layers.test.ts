@@ -111,6 +111,22 @@ open("/home/user/.own", "w").write("home")`,
     expect(await ask(await engine.start(made.id), both)).toEqual(["of the next", "kept"]);
   });
 
+  it("are mounted again for the next sandbox once they were given up, and not given up while one runs", async () => {
+    await using home = await makeHome();
+    await using engine = await openTidyEngine(name, home);
+    const layer = await freezeTree(engine, makeRoot);
+    const made = await engine.create({ limits, root: layer.id, keep: true });
+    const mounts = () =>
+      findLeaks(home.home).filter((leak) => leak.includes(`layers/${layer.id}`) && !leak.startsWith("folder"));
+    await engine.restLayer(layer.id);
+    expect(await ask(made, 'open("/etc/own").read()')).toBe("of the image");
+    await engine.stop(made.id);
+    await Promise.all([engine.restLayer(layer.id), engine.restLayer(layer.id)]);
+    expect(mounts()).toEqual([]);
+    const [started] = await Promise.all([engine.start(made.id), engine.restLayer(layer.id)]);
+    expect(await ask(started, 'open("/etc/own").read()')).toBe("of the image");
+  });
+
   it("[FIL-07] are what a reset goes back to where a sandbox was made on one, and not where it was frozen later", async () => {
     await using home = await makeHome();
     await using engine = await openTidyEngine(name, home);

@@ -160,3 +160,13 @@ export async function callTool(
     link.release();
   }
 }
+
+/** Deletes every server, with all that it left. */
+export async function removeAll({ servers, serverBook }: Pick<Service, "servers" | "serverBook">): Promise<void> {
+  for (const { id, namespace } of serverBook.all()) await servers.delete(callerOf(namespace), id);
+}
+
+/** All that an iterable of text gives. */
+export async function readAll(texts: AsyncIterable<string>): Promise<string> {
+  return (await Array.fromAsync(texts)).join("");
+}

@@ -1,4 +1,5 @@
 /** Sandboxes of hosted servers: the fleet's, found and changed in each server's own name (S120). */
+import type { Caisson } from "../app.ts";
 import { toCommand } from "../core/command.ts";
 import { AppError } from "../core/errors.ts";
 import type { Caller } from "../core/principal.ts";
@@ -21,13 +22,18 @@ export interface ServerSandboxParts {
   fleet: SandboxFleet;
   snapshots: Snapshots;
   policies: Pick<NetworkPolicies, "setSandboxPolicy">;
+  caisson: Pick<Caisson, "restLayer">;
 }
 
 /** Where a sandbox remembers what it is for. */
 const labels = { use: "server.use", person: "server.person" } as const;
 const codeFolder = "/app";
 
-export function openServerSandboxes({ fleet, snapshots, policies }: ServerSandboxParts): ServerSandboxes {
+export function openServerSandboxes({ fleet, snapshots, policies, caisson }: ServerSandboxParts): ServerSandboxes {
+  /** A stopped server holds no mount of its code: others may run that version still. */
+  const rest = async ({ engine, layerId }: SandboxRecord) => {
+    if (layerId !== null) await caisson.restLayer(engine, layerId).catch(ignoreGone);
+  };
   const inside = <T>(server: ServerOwner, id: string, act: (caller: Caller, sandbox: Sandbox) => Promise<T>) => {
     const caller = callerOf(server);
     return fleet.use(caller, id, (sandbox) => act(caller, sandbox));
@@ -44,7 +50,9 @@ export function openServerSandboxes({ fleet, snapshots, policies }: ServerSandbo
     start: async (server, id, terms) => {
       const caller = callerOf(server);
       await applyTerms(fleet, caller, id, terms);
+      const before = await fleet.get(caller, id);
       await fleet.serve(caller, id, { root: terms.root, secrets: terms.secrets });
+      if (before.layerId !== terms.root.layerId) await rest(before);
       return fleet.use(caller, id, async (sandbox) => running(sandbox));
     },
     change: async (server, id, { limits: { storageBytes: _, ...limits }, network }) => {
@@ -52,8 +60,12 @@ export function openServerSandboxes({ fleet, snapshots, policies }: ServerSandbo
       await policies.setSandboxPolicy(caller, id, network);
       await fleet.change(caller, id, { limits });
     },
-    stop: async (server, id) => void (await fleet.stop(callerOf(server), id)),
-    destroy: (server, id) => fleet.destroy(callerOf(server), id),
+    stop: async (server, id) => rest(await fleet.stop(callerOf(server), id)),
+    destroy: async (server, id) => {
+      const record = await fleet.get(callerOf(server), id);
+      await fleet.destroy(callerOf(server), id);
+      await rest(record);
+    },
     save: (server, id, description) =>
       inside(server, id, async (caller, sandbox) => (await snapshots.create(caller, sandbox, description)).id),
     restore: (server, id, snapshotId) =>

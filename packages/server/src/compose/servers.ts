@@ -28,19 +28,19 @@ export type OpenVersionBuilder = (layers: LayerBuilder) => VersionBuilder;
 type Below = Pick<Stores, "journal" | "vault" | "storage"> &
   Pick<Egress, "policies"> &
   Pick<Catalogue, "requestable" | "serverBook"> &
-  Pick<Sandboxes, "fleet"> &
+  Pick<Sandboxes, "caisson" | "fleet"> &
   Pick<Builds, "layers" | "ensureImage" | "serverBuilder">;
 type Parts = Pick<ServiceParts, "folder" | "versionBuilder" | "clock" | "onError">;
 
 export async function openServers(
   opened: AsyncDisposableStack,
-  { journal, vault, storage, policies, requestable, serverBook: book, fleet, ensureImage, ...below }: Below,
+  { journal, vault, storage, policies, requestable, serverBook: book, caisson, fleet, ensureImage, ...below }: Below,
   { folder, versionBuilder, clock, onError }: Parts,
 ): Promise<HostedParts> {
   const uploads = join(folder, "uploads");
   await rm(uploads, { recursive: true, force: true }); // of deploys that the last daemon did not finish
   await mkdir(uploads, { recursive: true, mode: 0o700 });
-  const sandboxes = openServerSandboxes({ fleet, snapshots: storage.snapshots, policies });
+  const sandboxes = openServerSandboxes({ fleet, snapshots: storage.snapshots, policies, caisson });
   const logs = join(folder, "server-logs");
   const serverPool = opened.use(await RunningServers.open({ book, sandboxes, journal, folder: logs, clock, onError }));
   const image = async (caller: Caller, name: string): Promise<ChosenImage> => {

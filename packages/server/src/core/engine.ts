@@ -193,6 +193,8 @@ export interface Engine extends AsyncDisposable {
   removeLayer(id: LayerId): Promise<void>;
   /** Releases a layer made for copies: it is removed, now or with the last sandbox that needs it. Idempotent. */
   releaseLayer(id: LayerId): Promise<void>;
+  /** Holds nothing more of a layer that no running sandbox lies on; the next use brings it back, checked again. Idempotent. */
+  restLayer(id: LayerId): Promise<void>;
   /** Resolves when the boundary's own process has ended, for whatever reason, with a sentence that says what is known. */
   waitExit(id: string): Promise<string>;
   pause(id: string): Promise<void>;

@@ -40,6 +40,7 @@ export class RemoteEngine implements Engine {
   readonly checkpoints = () => this.#client.request("checkpoints", { engine: this.name });
   readonly removeLayer = (layer: LayerId) => this.#client.request("removeLayer", { engine: this.name, layer });
   readonly releaseLayer = (layer: LayerId) => this.#client.request("releaseLayer", { engine: this.name, layer });
+  readonly restLayer = (layer: LayerId) => this.#client.request("restLayer", { engine: this.name, layer });
   readonly forgetCheckpoint = (checkpoint: string) =>
     this.#client.request("forgetCheckpoint", { engine: this.name, checkpoint });
   readonly removeCheckpoint = (checkpoint: string) =>

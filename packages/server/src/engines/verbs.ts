@@ -128,6 +128,7 @@ export const verbs = {
   layers: engineVerb({}, (engine) => engine.layers()),
   removeLayer: engineVerb({ layer }, (engine, { layer }) => engine.removeLayer(layer)),
   releaseLayer: engineVerb({ layer }, (engine, { layer }) => engine.releaseLayer(layer)),
+  restLayer: engineVerb({ layer }, (engine, { layer }) => engine.restLayer(layer)),
   pause: engineVerb({ id }, (engine, { id }) => engine.pause(id)),
   resume: engineVerb({ id }, (engine, { id }) => engine.resume(id)),
   updateLimits: engineVerb({ id, limits }, (engine, { id, limits }) => engine.updateLimits(id, limits)),

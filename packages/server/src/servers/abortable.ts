@@ -1,5 +1,6 @@
 /** What a promise resolves with, or the signal's reason if that is aborted before. */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  promise.catch(() => undefined); // nobody waits for it once the signal is aborted
   signal.throwIfAborted();
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason);

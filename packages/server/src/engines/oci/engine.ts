@@ -165,6 +165,7 @@ class OciEngine implements Engine {
   layers = (): Promise<LayerInfo[]> => describeLayers(this.#parts);
   removeLayer = (id: LayerId): Promise<void> => removeLayer(this.#parts, id);
   releaseLayer = (id: LayerId): Promise<void> => releaseLayer(this.#parts, id);
+  restLayer = (id: LayerId): Promise<void> => this.#parts.layers.rest(id);
 
   async start(id: string, options: StartOptions = {}): Promise<CreatedSandbox> {
     return takeSandbox(this.#unowned(id), async ({ live, kept, isRunning }) => {
@@ -253,14 +254,8 @@ class OciEngine implements Engine {
     return this.#checkpoints.save(live);
   }
 
-  restore(id: string, checkpoint: string): Promise<void> {
-    return this.#checkpoints.restore(this.#find(id), checkpoint);
-  }
-
-  createFrom(checkpoint: string): Promise<CreatedSandbox> {
-    return this.#checkpoints.create(checkpoint);
-  }
-
+  restore = (id: string, checkpoint: string): Promise<void> => this.#checkpoints.restore(this.#find(id), checkpoint);
+  createFrom = (checkpoint: string): Promise<CreatedSandbox> => this.#checkpoints.create(checkpoint);
   forgetCheckpoint = (checkpoint: string): Promise<void> => this.#checkpoints.forget(checkpoint);
   keepCheckpoint = (checkpoint: string, key: Buffer): Promise<void> => this.#checkpoints.keep(checkpoint, key);
   loadCheckpoint = (checkpoint: string, key: Buffer, options: LoadOptions = {}): Promise<void> =>

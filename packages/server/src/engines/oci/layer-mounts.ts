@@ -170,6 +170,11 @@ export class LayerMounts {
     });
   }
 
+  /** Unmounts it now if no sandbox needs it. The next use mounts it again, its digest checked again. */
+  async rest(id: LayerId): Promise<void> {
+    if (this.#idle.has(id)) await this.#unmount(id);
+  }
+
   /** Nothing of this engine needs it any more. */
   async forget(id: LayerId): Promise<void> {
     await this.#helper.request("cancel", [["id", id]]);
