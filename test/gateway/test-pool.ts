@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { AppError } from "../../packages/server/src/core/errors.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { ServerContact, ServerEra, ServerRecord } from "../../packages/server/src/core/server.ts";
@@ -135,6 +136,35 @@ export function httpProgram(...argv: string[]): Start {
     const carrier = { kind: "http", dial, host: `127.0.0.1:${port}` } as const;
     return { carrier, stop: () => void child.kill("SIGKILL"), died: once(child, "exit") };
   };
+}
+
+/** A program that takes its port from the variable PORT. */
+export function httpProgramWithPort(...argv: string[]): Start {
+  return async () => {
+    const port = await freePort();
+    const env = { ...process.env, PORT: String(port) };
+    const child = spawn(process.execPath, argv, { stdio: "ignore", env });
+    const dial = async () => {
+      const socket = connect(port, "127.0.0.1");
+      await once(socket, "connect");
+      return socket;
+    };
+    for (let tries = 0; tries < 500; tries++) {
+      const first = await dial().catch(() => sleep(20));
+      first?.destroy();
+      if (first !== undefined) break;
+    }
+    const carrier = { kind: "http", dial, host: `127.0.0.1:${port}` } as const;
+    return { carrier, stop: () => void child.kill("SIGKILL"), died: once(child, "exit") };
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
 
 async function printedPort({ stdout }: ChildProcess): Promise<number> {

@@ -23,12 +23,12 @@ interface Outcome {
   failures: Map<string, string[]>;
 }
 
-/** Runs the official suite against a server's `/mcp`. */
-export async function runSuite(server: TestServer, era: Era): Promise<Outcome> {
+/** Runs the official suite against a server's `/mcp`, or another endpoint. */
+export async function runSuite(server: TestServer, era: Era, path = "/mcp"): Promise<Outcome> {
   const { token } = await server.keyring.issue({ name: "suite", namespace: "default", role: "agent" });
   await using door = await openKeyedDoor(server.base, token);
   const folder = await mkdtemp(join(tmpdir(), "conformance-"));
-  const argv = [program, "server", "--url", door.url, "--requirements", era, "-o", folder];
+  const argv = [program, "server", "--url", door.url.replace("/mcp", path), "--requirements", era, "-o", folder];
   const { passed, report } = await new Promise<Omit<Outcome, "failures">>((resolve) => {
     execFile(process.execPath, argv, { maxBuffer: 64 * 1024 ** 2 }, (error, stdout, stderr) =>
       resolve({ passed: error === null, report: stdout + stderr }),

@@ -29,7 +29,7 @@ export const clientMethods: Stage = (message, { caller, server, era }) => {
         hint: `the key needs the scope server:${server.id}`,
       }),
     );
-  if (message.method === "tools/call" && message.params?.task !== undefined)
+  if (era === "legacy" && message.method === "tools/call" && message.params?.task !== undefined)
     return refuse(
       new AppError("unsupported", "calls as tasks do not pass the gateway", { hint: "call without `task`" }),
     );
