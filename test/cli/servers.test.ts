@@ -23,7 +23,7 @@ describe("hosted servers on the command line", () => {
   let key: string;
   const hosted = new MemoryServers();
   beforeAll(async () => {
-    const stats = () => ({ calls: 12, errors: 1, p50_ms: 1.4, p95_ms: 2, p99_ms: null });
+    const stats = () => ({ calls: 12, errors: 1, p50Ms: 1.4, p95Ms: 2, p99Ms: null });
     const routes = serverRoutes({ servers: hosted, stats, origin: () => server.base });
     server = await openTestServer(engine, { routes: [...routes, ...serverEndpoint("2025-11-25", [])] });
     key = (await server.keyring.issue({ name: "cli", namespace: "default", role: "admin" })).token;
@@ -162,7 +162,7 @@ describe("hosted servers on the command line", () => {
       rebuild: true,
     });
     await said("deploy", "pypi:mcp-server-time", "--name", "time");
-    expect(hosted.requests.at(-1)?.source).toEqual({ kind: "pypi", package: "mcp-server-time", version: "latest" });
+    expect(hosted.requests.at(-1)?.source).toEqual({ kind: "pypi", package: "mcp-server-time", version: "" });
     await said("deploy", "https://example.com/mcp", "--name", "far");
     expect(hosted.requests.at(-1)?.source).toEqual({ kind: "remote", url: "https://example.com/mcp" });
     const { server: shown, version } = JSON.parse(await said("deploy", "npm:echo@1.0.0", "--json"));
@@ -176,7 +176,7 @@ describe("hosted servers on the command line", () => {
     };
     expect(await outcome("deploy", "nowhere")).toEqual([
       ...[2, ""],
-      "caisson: cannot read 'nowhere' (ENOENT)\n  hint: the source is a folder, a .tar.gz, npm:NAME@VERSION, pypi:NAME@VERSION or https://HOST/PATH\n",
+      "caisson: cannot read 'nowhere' (ENOENT)\n  hint: the source is a folder, a .tar.gz, npm:NAME@VERSION or pypi:NAME@VERSION\n",
     ]);
     expect(await outcome("deploy", "npm:@1")).toMatchObject([2, "", expect.stringContaining("npm:NAME@VERSION")]);
     expect(await outcome("deploy", `npm:${brokenPackage}@1`)).toEqual([

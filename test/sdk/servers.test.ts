@@ -75,7 +75,7 @@ describe.each(eras)("the tools of a hosted server of %s by the SDK", (era) => {
   const hosted = new MemoryServers();
   const seen: Seen = [];
   beforeAll(async () => {
-    const stats = () => ({ calls: 0, errors: 0, p50_ms: null, p95_ms: null, p99_ms: null });
+    const stats = () => ({ calls: 0, errors: 0, p50Ms: null, p95Ms: null, p99Ms: null });
     const routes = serverRoutes({ servers: hosted, stats, origin: () => server.base });
     server = await openTestServer(engine, { routes: [...routes, ...serverEndpoint(era, seen)] });
     caisson = await openCaisson(server);

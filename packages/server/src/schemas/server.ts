@@ -79,7 +79,9 @@ export const deployServer = z
     name: name
       .optional()
       .describe("name of the server (default: that of the package); an existing server gets a new version"),
-    source: namedSource.describe("a package of the configured registries, or a server that runs elsewhere"),
+    source: namedSource.describe(
+      "a package of the configured registries; servers that run elsewhere are refused for now",
+    ),
     ...configFields,
     rebuild: rebuild.optional(),
   })
@@ -123,7 +125,7 @@ export function toDeploy({ name, source, rebuild, ...config }: z.output<typeof d
 }
 
 function toSource(source: z.output<typeof namedSource>): ServerSource {
-  return source.kind === "remote" ? source : { ...source, version: source.version ?? "latest" };
+  return source.kind === "remote" ? source : { ...source, version: source.version ?? "" };
 }
 
 export const server = z
@@ -172,9 +174,9 @@ export const server = z
 export interface CallStats {
   calls: number;
   errors: number;
-  p50_ms: number | null;
-  p95_ms: number | null;
-  p99_ms: number | null;
+  p50Ms: number | null;
+  p95Ms: number | null;
+  p99Ms: number | null;
 }
 
 export interface ShownServer {
@@ -190,7 +192,7 @@ const time = (ms: number) => new Date(ms).toISOString();
 
 export function showServer({ record, status, stats, endpoint, showsEnv }: ShownServer): z.output<typeof server> {
   const { id, name, namespace, current, newest, config, createdAtMs, createdBy } = record;
-  const { calls, errors, p50_ms, p95_ms, p99_ms } = stats;
+  const { calls, errors, p50Ms, p95Ms, p99Ms } = stats;
   return {
     ...{ id, name, namespace, endpoint, current, newest },
     state: status.state,
@@ -199,7 +201,7 @@ export function showServer({ record, status, stats, endpoint, showsEnv }: ShownS
     failure: status.failure,
     cpu_ms: status.cpuMs,
     memory_mb: toMb(status.memoryBytes),
-    calls: { count: calls, errors, p50_ms, p95_ms, p99_ms },
+    calls: { count: calls, errors, p50_ms: p50Ms, p95_ms: p95Ms, p99_ms: p99Ms },
     config: showConfig(config, showsEnv),
     created_at: time(createdAtMs),
     created_by: createdBy,
