@@ -137,7 +137,7 @@ export async function openTestServer(
     version: "0.0.0",
     rate: { perSecond: 100_000, burst: 100_000 },
     linkBase: () => base,
-    hosted: { servers: hosted, stats: () => ({ calls: 3, errors: 1, p50Ms: 1, p95Ms: 2, p99Ms: 3 }) },
+    hosted: { servers: hosted, stats: () => ({ calls: 0, errors: 0, p50Ms: null, p95Ms: null, p99Ms: null }) },
     onError,
     ...options,
   });

@@ -30,7 +30,7 @@ describe("hosted servers over REST", () => {
     expect(json.server).toMatchObject({
       name: "echo",
       endpoint: `${server.base}/sandbox/${json.server.id}/mcp`,
-      calls: { count: 3, errors: 1, p50_ms: 1, p95_ms: 2, p99_ms: 3 },
+      calls: { count: 0, errors: 0, p50_ms: null, p95_ms: null, p99_ms: null },
       config: { command: null, port: 8000, image: "mcp-runtime", memory_mb: 512, cpu_shares: 1024, max_processes: 256 },
     });
     expect(json.version).toMatchObject({ number: 1, source: { ...npm, url: null }, packages: 1, held: true });
