@@ -162,7 +162,7 @@ describe("hosted servers on the command line", () => {
       rebuild: true,
     });
     await said("deploy", "pypi:mcp-server-time", "--name", "time");
-    expect(hosted.requests.at(-1)?.source).toEqual({ kind: "pypi", package: "mcp-server-time", version: "latest" });
+    expect(hosted.requests.at(-1)?.source).toEqual({ kind: "pypi", package: "mcp-server-time", version: "" });
     await said("deploy", "https://example.com/mcp", "--name", "far");
     expect(hosted.requests.at(-1)?.source).toEqual({ kind: "remote", url: "https://example.com/mcp" });
     const { server: shown, version } = JSON.parse(await said("deploy", "npm:echo@1.0.0", "--json"));
@@ -176,7 +176,7 @@ describe("hosted servers on the command line", () => {
     };
     expect(await outcome("deploy", "nowhere")).toEqual([
       ...[2, ""],
-      "caisson: cannot read 'nowhere' (ENOENT)\n  hint: the source is a folder, a .tar.gz, npm:NAME@VERSION, pypi:NAME@VERSION or https://HOST/PATH\n",
+      "caisson: cannot read 'nowhere' (ENOENT)\n  hint: the source is a folder, a .tar.gz, npm:NAME@VERSION or pypi:NAME@VERSION\n",
     ]);
     expect(await outcome("deploy", "npm:@1")).toMatchObject([2, "", expect.stringContaining("npm:NAME@VERSION")]);
     expect(await outcome("deploy", `npm:${brokenPackage}@1`)).toEqual([

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { AppError } from "../../packages/server/src/core/errors.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
+import { requireScope } from "../../packages/server/src/core/scope.ts";
 import type {
   ArchiveBody,
   BuildMessage,
@@ -35,6 +36,7 @@ export class MemoryServers implements HostedServers {
     this.requests.push(request);
     const { namespace, id: createdBy } = caller.principal;
     const { source, config } = request;
+    if (config.secrets !== undefined) requireScope(caller.principal, "operate");
     const name = request.name ?? ("package" in source ? source.package.replace(/^.*\//, "") : "server");
     let held = this.#held.find(({ record }) => record.name === name && record.namespace === namespace);
     if (held === undefined) {
@@ -80,6 +82,7 @@ export class MemoryServers implements HostedServers {
 
   async change(caller: Caller, server: string, config: Partial<ServerConfig>) {
     const held = this.#find(caller, server);
+    if (config.secrets !== undefined) requireScope(caller.principal, "operate");
     const limits = { ...held.record.config.limits, ...config.limits };
     held.record = { ...held.record, config: { ...held.record.config, ...config, limits } };
     return { server: held.record, restarted: config.env !== undefined };

@@ -37,7 +37,7 @@ describe("hosted servers over REST", () => {
     expect(json.version).toMatchObject({ number: 1, source: { ...npm, url: null }, packages: 1, held: true });
     const again = await agent.post(path, { name: "echo", source: { kind: "pypi", package: "mcp-server-time" } });
     expect(again.json.server.id).toBe(json.server.id);
-    expect(again.json.version).toMatchObject({ number: 2, source: { version: "latest" } });
+    expect(again.json.version).toMatchObject({ number: 2, source: { version: null } });
     expect((await agent.get(`${path}/echo`)).json.id).toBe(json.server.id);
     expect((await agent.get(path)).json.map(({ name }: { name: string }) => name)).toContain("echo");
   });

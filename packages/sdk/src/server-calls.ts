@@ -32,6 +32,8 @@ const modernVersion = "2026-07-28";
 /** Pages of a list; a server that has more does not end. */
 const mostPages = 100;
 const methodNotFound = -32_601;
+/** Answers to a handshake by servers that know none: the version is not supported, or the method. */
+const otherEra: readonly number[] = [-32_022, methodNotFound];
 
 /** Speaks to a hosted server for the time of `act`. */
 export async function withServer<T>(
@@ -72,8 +74,7 @@ class ServerSession implements AsyncDisposable {
     const handshake = { protocolVersion: legacyVersion, capabilities: {}, clientInfo: client };
     const { error } = await this.#ask("initialize", handshake);
     if (error === undefined) return this.#connection.send({ jsonrpc: "2.0", method: "notifications/initialized" });
-    const { code } = problemOf(error) ?? {};
-    if (code !== undefined && code !== "invalid" && code !== "unsupported") throw toError(error);
+    if (!otherEra.includes(error.code)) throw toError(error);
     const about = "io.modelcontextprotocol";
     this.#meta = { [versionKey]: modernVersion, [`${about}/clientCapabilities`]: {}, [`${about}/clientInfo`]: client };
   }

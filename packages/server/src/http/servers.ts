@@ -3,8 +3,8 @@ import { AppError } from "../core/errors.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { parseJson } from "../core/parse-json.ts";
 import type { Caller } from "../core/principal.ts";
-import { isAllowed, requireScope } from "../core/scope.ts";
-import type { CallStats, Deployed, DeployRequest, HostedServers, ServerRecord } from "../core/server.ts";
+import { isAllowed } from "../core/scope.ts";
+import type { CallStats, DeployRequest, HostedServers, ServerRecord } from "../core/server.ts";
 import { defined } from "../lib/defined.ts";
 import {
   changeServer,
@@ -91,8 +91,8 @@ export function serverRoutes(parts: ServerRouteParts): Route[] {
         const release = openStream();
         try {
           const made = isPieces(body)
-            ? await deploy(caller, toUpload(query), new Upload(body, serverLimits.archiveBytes))
-            : await deploy(caller, toDeploy(withoutQuery(query, body)));
+            ? await servers.deploy(caller, toUpload(query), new Upload(body, serverLimits.archiveBytes))
+            : await servers.deploy(caller, toDeploy(withoutQuery(query, body)));
           const json = { server: await show(caller, made.server), version: showVersion(made.version) };
           return { status: 202, json, headers: { location: `${path}/${made.server.id}` } };
         } finally {
@@ -144,9 +144,7 @@ export function serverRoutes(parts: ServerRouteParts): Route[] {
         },
       },
       handler: async ({ caller, params, body }) => {
-        const config = toConfig(body);
-        checkSecrets(caller, config);
-        const changed = await servers.change(caller, params.server, config);
+        const changed = await servers.change(caller, params.server, toConfig(body));
         return { status: 200, json: { ...(await show(caller, changed.server)), restarted: changed.restarted } };
       },
     }),
@@ -205,16 +203,6 @@ export function serverRoutes(parts: ServerRouteParts): Route[] {
     }),
     ...serverVersionRoutes(servers),
   ];
-
-  function deploy(caller: Caller, request: DeployRequest, archive?: Upload): Promise<Deployed> {
-    checkSecrets(caller, request.config);
-    return servers.deploy(caller, request, archive);
-  }
-}
-
-/** Which secrets code may read is an operator's decision. */
-function checkSecrets({ principal }: Caller, { secrets }: DeployRequest["config"]): void {
-  if (secrets !== undefined) requireScope(principal, "operate");
 }
 
 function toUpload({ name, config }: z.output<typeof uploadQuery>): DeployRequest {

@@ -24,7 +24,7 @@ export const rollbackBody = z
 const source = z.object({
   kind: z.enum(["archive", "npm", "pypi", "remote"]),
   package: z.string().nullable(),
-  version: z.string().nullable(),
+  version: z.string().nullable().describe("null until the build has found the newest one"),
   url: z.string().nullable(),
 });
 
@@ -78,7 +78,7 @@ function showSource(given: ServerSource): z.output<typeof source> {
   return {
     kind: given.kind,
     package: named ? given.package : null,
-    version: named ? given.version : null,
+    version: named && given.version !== "" ? given.version : null,
     url: given.kind === "remote" ? given.url : null,
   };
 }

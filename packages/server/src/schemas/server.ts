@@ -80,7 +80,9 @@ export const deployServer = z
     name: name
       .optional()
       .describe("name of the server (default: that of the package); an existing server gets a new version"),
-    source: namedSource.describe("a package of the configured registries, or a server that runs elsewhere"),
+    source: namedSource.describe(
+      "a package of the configured registries; servers that run elsewhere are refused for now",
+    ),
     ...configFields,
     rebuild: rebuild.optional(),
   })
@@ -124,7 +126,7 @@ export function toDeploy({ name, source, rebuild, ...config }: z.output<typeof d
 }
 
 function toSource(source: z.output<typeof namedSource>): ServerSource {
-  return source.kind === "remote" ? source : { ...source, version: source.version ?? "latest" };
+  return source.kind === "remote" ? source : { ...source, version: source.version ?? "" };
 }
 
 export const server = z

@@ -11,8 +11,8 @@ const deploy: Verb = {
   usage: "SOURCE",
   words: [1, 1],
   about:
-    "SOURCE is a folder, a .tar.gz with requirements.txt or package.json at its root, npm:NAME@VERSION, pypi:NAME@VERSION, or\n" +
-    "the URL of a server that runs elsewhere. A server of the same name gets a new version, and keeps settings that are not given.\n" +
+    "SOURCE is a folder, a .tar.gz with requirements.txt or package.json at its root, npm:NAME@VERSION or pypi:NAME@VERSION.\n" +
+    "A server of the same name gets a new version, and keeps settings that are not given.\n" +
     "Of a folder, .git, installed packages, files with keys (.env, .npmrc, …) and what .gitignore, .dockerignore and\n" +
     ".caissonignore name are not uploaded; their names are printed.",
   options: {

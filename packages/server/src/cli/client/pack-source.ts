@@ -9,7 +9,7 @@ import { sendFolder } from "./folder-archive.ts";
 import { LeftOut } from "./left-out.ts";
 import { webStream } from "./web-stream.ts";
 
-const forms = "a folder, a .tar.gz, npm:NAME@VERSION, pypi:NAME@VERSION or https://HOST/PATH";
+const forms = "a folder, a .tar.gz, npm:NAME@VERSION or pypi:NAME@VERSION";
 
 /** Sends the source that a word names; files get a default name for their server. */
 export async function sendSource<T>(

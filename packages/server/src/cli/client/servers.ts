@@ -135,7 +135,7 @@ const versions = tableVerb({
 });
 
 function sourceOf({ source: { kind, package: name, version, url }, source_digest: digest }: ServerVersionInfo): string {
-  return url ?? (name === null ? `archive ${digest.slice(0, 12)}` : `${kind}:${name}@${version}`);
+  return url ?? (name === null ? `archive ${digest.slice(0, 12)}` : `${kind}:${name}@${version ?? "newest"}`);
 }
 
 const number = (text: string) => parseNumber(text, "VERSION");
