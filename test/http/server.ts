@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { openCaisson } from "../../packages/server/src/app.ts";
 import { openDoors } from "../../packages/server/src/compose/doors.ts";
+import type { OpenVersionBuilder } from "../../packages/server/src/compose/servers.ts";
 import { openService, type Service } from "../../packages/server/src/compose/service.ts";
 import type { PackageSettings } from "../../packages/server/src/compose/service-parts.ts";
 import type { ApprovalSettings } from "../../packages/server/src/core/approval.ts";
@@ -75,6 +76,8 @@ interface TestServerOptions extends Partial<HttpParts> {
   /** Puts something into the data folder before an engine opens it. */
   prepare?: (home: string) => Promise<unknown>;
   leavesLayers?: boolean;
+  /** Builds code of hosted servers. */
+  versionBuilder?: OpenVersionBuilder;
   /** In place of the service's own. */
   hosted?: { servers?: HostedServers; serverPool?: ServerPool };
   /** Maximum size of a namespace's part of the audit log. */
@@ -103,6 +106,7 @@ export async function openTestServer(
     hosted,
     prepare,
     leavesLayers,
+    versionBuilder,
     ...options
   }: TestServerOptions = {},
 ): Promise<TestServer> {
@@ -131,7 +135,7 @@ export async function openTestServer(
   const approvals: ApprovalSettings = { attended: true, timeoutMs: 60_000, holdMs: 30_000, ...asked };
   const service = await openService({
     ...{ folder, settings, approvals, search, records, clock: systemClock, onError },
-    ...defined({ packages, browserImage, auditBytes, leavesLayers }),
+    ...defined({ packages, browserImage, auditBytes, leavesLayers, versionBuilder }),
     policies: await openPolicies(network),
     openCaisson: (given) => openCaisson({ ...caissonOptions, ...given, ...defined({ background, world }) }),
     onEvent: checks.onEvent,

@@ -41,7 +41,7 @@ export async function* uploadOf(words: readonly string[]): AsyncGenerator<Uint8A
 }
 
 /** Makes versions of uploads that hold nothing but the words of a command: all of them have the same server in their layer. */
-function madeBuilder(
+export function madeBuilder(
   layers: LayerBuilder,
   root: { id: Promise<LayerId> | undefined },
   builds: number[],

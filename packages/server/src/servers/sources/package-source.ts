@@ -14,7 +14,7 @@ const patterns = {
   pypi: {
     name: /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/,
     version: /^\d[A-Za-z0-9.!+_-]*$/,
-    example: "pypi:name==1.2.3",
+    example: "pypi:name@1.2.3",
   },
 } as const;
 
