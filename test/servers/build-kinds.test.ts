@@ -119,6 +119,13 @@ def build_editable(folder, *_):
     const built = await builds.build({ archive, image: { name: "other", layerId: other.id } });
     const line = "cd /app && python server.py; readlink /data; ls /opt";
     expect((await builds.run(built.layerId, "gvisor", line)).stdout).toBe("plain 1.0\n/workspace\nmine\n");
+    const bare = await builds.service.layers.build({ root: builds.image.layerId, over: true }, ({ run }) =>
+      run({ name: "change", text: "rm usr/bin/bash" }, silent),
+    );
+    await expect(builds.build({ image: { name: "bare", layerId: bare.id } })).rejects.toMatchObject({
+      message: "prepare: the image has no /bin/bash",
+      hint: expect.stringContaining("mcp-runtime"),
+    });
     await expect(builds.build({ image: { name: "host", layerId: null } })).rejects.toMatchObject({
       message: "the image host cannot hold servers",
       hint: expect.stringContaining("mcp-runtime"),

@@ -1,7 +1,13 @@
+import { execFile } from "node:child_process";
+import { createReadStream } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { spoolArchive } from "../../packages/server/src/servers/sources/spool-archive.ts";
 import { ordinary } from "../harness.ts";
 import { reachableRegistries, whyLeftOut } from "../packages/can-get.ts";
-import { openServerBuilds, packed, type TestBuilds } from "./build-fixture.ts";
+import { openServerBuilds, type TestBuilds } from "./build-fixture.ts";
 
 const { pip: pipWorks, npm: npmWorks } = ordinary ? { pip: false, npm: false } : await reachableRegistries();
 const hasBoth = pipWorks && npmWorks;
@@ -25,15 +31,24 @@ const requirements = "mcp[cli]>=1.0.0,<2.0.0\nhttpx>=0.27.0,<1.0.0\nuvicorn>=0.2
 
 describe.skipIf(!hasBoth)(`builds of servers, from this machine's registries${hasBoth ? "" : whyLeftOut}`, () => {
   let builds: TestBuilds;
+  let folder: string;
   beforeAll(async () => {
+    folder = await mkdtemp("/var/tmp/caisson-test-");
     builds = await openServerBuilds();
   }, 300_000);
-  afterAll(() => builds?.[Symbol.asyncDispose]());
+  afterAll(async () => {
+    await builds?.[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true, force: true });
+  });
 
   it("[HOS-01] [HOS-02] take a server.py with requirements.txt, and share the image's files", async () => {
-    const built = await builds.build({
-      archive: packed({ "server.py": server, "requirements.txt": requirements }),
-    });
+    await writeFile(join(folder, "server.py"), server);
+    await writeFile(join(folder, "requirements.txt"), requirements);
+    const words = ["-czf", "my-mcp-server.tar.gz", "server.py", "requirements.txt"];
+    await promisify(execFile)("tar", words, { cwd: folder });
+    const sent = createReadStream(join(folder, "my-mcp-server.tar.gz"));
+    const { path } = await spoolArchive(join(folder, "spooled"), sent);
+    const built = await builds.build({ archive: path });
     expect(built.command).toEqual(["python", "server.py"]);
     expect(built.steps).toEqual(["prepare", "unpack", "detect", "pip", "compile", "entry", "clean", "freeze"]);
     const line =

@@ -1,8 +1,11 @@
 import { type Script, type ScriptOptions, StepFailure, type StepProgress } from "../core/build-script.ts";
-import type { RunResult } from "../core/run.ts";
+import { AppError } from "../core/errors.ts";
+import type { RunRequest, RunResult } from "../core/run.ts";
 import { buildLimits } from "../images/limits.ts";
 import { defined } from "../lib/defined.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+
+const shell = "/bin/bash";
 
 /** The end of what a step said, without what only terminals understand. */
 class Tail {
@@ -29,8 +32,8 @@ export async function runScript(
 ): Promise<void> {
   await begin(name);
   const tail = new Tail();
-  const result = await sandbox.exec({
-    command: ["/bin/bash", "-euo", "pipefail", "-c", `exec 2>&1\n${text}`, name, ...words],
+  const request: RunRequest = {
+    command: [shell, "-euo", "pipefail", "-c", `exec 2>&1\n${text}`, name, ...words],
     cwd: "/workspace",
     env: { DEBIAN_FRONTEND: "noninteractive", TREE: "/workspace", ...env },
     ...defined({ stdin }),
@@ -41,7 +44,8 @@ export async function runScript(
     },
     trackFiles: false,
     signal,
-  });
+  };
+  const result = await sandbox.exec(request).catch(explainStart);
   signal.throwIfAborted();
   for (const { host, port } of result.refused) {
     const line = Buffer.from(`\nrefused: ${host}:${port}`);
@@ -50,6 +54,11 @@ export async function runScript(
   }
   if (result.exit_code === 0) return;
   throw new StepFailure("invalid", `${whyEnded(result)}${tail.text === "" ? "" : `: ${tail.text}`}`);
+}
+
+function explainStart(error: unknown): never {
+  if (!(error instanceof AppError && error.code === "not_found")) throw error;
+  throw new StepFailure("invalid", `the image has no ${shell}`, { cause: error });
 }
 
 function whyEnded({ timed_out, oom_killed, exit_code }: RunResult): string {

@@ -30,7 +30,7 @@ const causes: readonly Cause[] = [
   { pattern: /unpacks to more than|the archive is refused: .*(past|more than) \d/, hint: size },
   { pattern: /the archive is refused/, hint: archiveHint },
   {
-    pattern: /has no (python3|npm)|No module named pip/,
+    pattern: /the image has no |No module named pip/,
     hint: "use the image mcp-runtime, or add the program to yours",
   },
 ];

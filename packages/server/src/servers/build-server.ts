@@ -89,7 +89,8 @@ export class ServerBuilder {
     try {
       return await this.#parts.fleet.build(caller, signal, () => this.#make(request, { begin, log, signal }));
     } catch (error) {
-      if (watch.signal.aborted) throw error;
+      const isFull = error instanceof AppError && error.retryAfterMs !== undefined;
+      if (watch.signal.aborted || isFull) throw error;
       const isLate = late.aborted && signal.reason === late.reason;
       throw buildFailure(
         step,

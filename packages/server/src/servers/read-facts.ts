@@ -58,7 +58,7 @@ function text(value: unknown): string | undefined {
 }
 
 /** Texts of a list; everything else in it is left out. */
-export function lines(value: unknown): string[] {
+function lines(value: unknown): string[] {
   return (Array.isArray(value) ? value.slice(0, mostNames) : []).flatMap((one) => text(one) ?? []);
 }
 
