@@ -40,6 +40,23 @@ describe("the door of the gateway", () => {
     expect((await raw(legacy, await keyOf("operator")).post(list)).status).toBe(400); // it has no session
   });
 
+  it("[S130] lets a key with scopes reach the servers that these name, whatever its role", async () => {
+    const authenticate = async (scopes: string) => {
+      return { id: "k", name: "k", namespace: "default", role: "admin", scopes: scopes.split(",") };
+    };
+    await using scoped = await openGateway([legacy], { keyring: { authenticate } });
+    for (const [scopes, status] of [
+      [`server:${legacy.id}`, 400],
+      [`server:${legacy.id}:echo`, 400],
+      ["server:ffffffffffffffff", 403],
+      ["use,read", 403],
+      ["none", 403],
+    ] as const) {
+      const { status: given } = await new RawClient(scoped.url(legacy), { "x-api-key": scopes }).post(list);
+      expect([scopes, given]).toEqual([scopes, status]); // 400: it is in, and has no session
+    }
+  });
+
   it("[S130] finds a server of another namespace no more than one that there is not", async () => {
     const none = { ...legacy, id: "0123456789abcdef" };
     const [foreign, missing] = [await raw(elsewhere).post(list), await raw(none).post(list)];

@@ -158,6 +158,14 @@ describe("a hostile server", () => {
     expect(answer.text).toContain('"n":[9007199254740993,1.0,-0]');
   });
 
+  it("[S132] gets no answer to a question that it did not ask", async () => {
+    const client = await open(stdio);
+    const { status } = await client.post({ jsonrpc: "2.0", id: "nothing", result: {} });
+    expect(status).toBe(202);
+    expect(await client.call("wrongIds")).toEqual(fine);
+    expect(answered?.id).not.toBe("nothing");
+  });
+
   it("passes an error on as it is", async () => {
     expect((await (await open(stdio)).call("error")).error).toEqual({ code: -32_602, message: "no such tool" });
   });

@@ -12,10 +12,14 @@ export interface Line {
   error?: { code: number; message: string };
 }
 
+type Params = Record<string, unknown>;
 type Write = (line: string | Buffer | Line) => void;
 
 /** A server over stdio that does what the test says with each message; `initialize` it answers by itself. */
-export function scripted(act: (message: Line, write: Write, raw: string) => void): Start {
+export function scripted(
+  act: (message: Line, write: Write, raw: string) => void,
+  hello: () => object = () => welcome,
+): Start {
   return async () => {
     const [input, output] = [new PassThrough(), new PassThrough()];
     const write: Write = (line) =>
@@ -27,7 +31,7 @@ export function scripted(act: (message: Line, write: Write, raw: string) => void
       text = lines.pop() ?? "";
       for (const raw of lines) {
         const message: Line = JSON.parse(raw);
-        if (message.method === "initialize") write({ jsonrpc: "2.0", id: message.id, result: welcome });
+        if (message.method === "initialize") write({ jsonrpc: "2.0", id: message.id, result: hello() as Params });
         else act(message, write, raw);
       }
     });

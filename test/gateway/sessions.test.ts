@@ -9,7 +9,7 @@ import {
   startFixture,
 } from "./fixture.ts";
 import { modern, RawClient, textOf } from "./raw-client.ts";
-import { done, scripted } from "./scripted.ts";
+import { done, scripted, welcome } from "./scripted.ts";
 import { hosted } from "./test-pool.ts";
 
 const overHttp = fixtureServer("legacy", "http");
@@ -28,11 +28,22 @@ const hanging = hosted(
   }),
 );
 
+let protocolVersion = "2025-11-25";
+/** Speaks another version from one start to the next. */
+const fickle = hosted(
+  "legacy",
+  "stdio",
+  scripted(
+    ({ id, method }, write) => method === "tools/call" && write(done(id)),
+    () => ({ ...welcome, protocolVersion }),
+  ),
+);
+
 describe("a session", () => {
   let at: GatewayTest;
   let token: string;
   beforeAll(async () => {
-    at = await openGateway([overHttp, overStdio, ...stateless, hanging]);
+    at = await openGateway([overHttp, overStdio, ...stateless, hanging, fickle]);
     token = await at.token();
   });
   afterAll(async () => {
@@ -87,6 +98,15 @@ describe("a session", () => {
     expect((await session.call("pid")).error?.message).toContain("initialize again");
     expect((await session.post({ jsonrpc: "2.0", id: 1, method: "ping" })).status).toBe(404);
     await at.pool.redeploy(overStdio.id, { contact });
+  });
+
+  it("[S136] ends when the next instance answers initialize with another version", async () => {
+    const session = await new RawClient(at.url(fickle), { "x-api-key": token }).open();
+    expect(await session.call("any")).toEqual(done(7));
+    await at.pool.stopAll();
+    protocolVersion = "2025-06-18";
+    expect((await session.call("any")).error?.message).toContain("the server has changed");
+    expect((await session.post({ jsonrpc: "2.0", id: 1, method: "ping" })).status).toBe(404);
   });
 
   it("[S136] ends when the next instance does not ask for the roots that the first one got", async () => {

@@ -34,6 +34,8 @@ export interface SessionStart {
   who: LinkFor;
   /** To the instance that answers `initialize`. */
   link: ServerLink;
+  /** Ends the lease of that link. */
+  release: () => void;
   events: SessionEvents;
   /** The session is over. */
   ended: () => void;
@@ -158,6 +160,7 @@ export class ClientSession implements Peer {
       answer = toFailure(request.id, error);
     }
     await this.#out.take(() => this.#send(answer));
+    if (request.method === "initialize") this.#start.release();
     if (this.#state.isOver || (request.method === "initialize" && "error" in answer)) await this.close();
   }
 
@@ -167,19 +170,11 @@ export class ClientSession implements Peer {
       throw new AppError("limit_exceeded", `${gatewayLimits.underWay} requests of this session are under way`);
     this.#underWay += 1;
     try {
-      if (request.method === "initialize") return await this.#initialize(request);
+      if (request.method === "initialize")
+        return await this.#opening.take(() => this.#state.begin(this.#start.link, request));
       return await this.#forward(request, caller);
     } finally {
       this.#underWay -= 1;
-    }
-  }
-
-  async #initialize(request: Request): Promise<Answer> {
-    const { link } = this.#start;
-    try {
-      return await this.#opening.take(() => this.#state.begin(link, request));
-    } finally {
-      link.release();
     }
   }
 

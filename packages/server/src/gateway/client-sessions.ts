@@ -2,17 +2,17 @@ import { hash } from "node:crypto";
 import { isInitializeRequest } from "@modelcontextprotocol/server";
 import type { Caller } from "../core/principal.ts";
 import type { ServerRecord } from "../core/server.ts";
-import type { LinkFor, ServerLink } from "../core/server-link.ts";
+import type { LinkFor } from "../core/server-link.ts";
 import { randomId } from "../lib/random-id.ts";
 import { EventBudget } from "../mcp-protocol/event-budget.ts";
 import { SessionEvents } from "../mcp-protocol/event-store.ts";
-import { ClientSession } from "./client-session.ts";
+import { ClientSession, type SessionStart } from "./client-session.ts";
 import { requireEra } from "./era.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import { gatewayLimits } from "./limits.ts";
 import { isRecord, type Params } from "./message.ts";
 import type { OpenListeners } from "./open-listeners.ts";
-import { ownerOf, type Served, serve } from "./owner.ts";
+import { ownerOf, releaseOf, type Served, serve } from "./owner.ts";
 
 interface Entry {
   session: ClientSession;
@@ -72,11 +72,12 @@ export class ClientSessions implements AsyncDisposable {
     const params = isRecord(body.params) ? body.params : {};
     const who = whoIs(caller, params);
     const link = await this.#parts.pool.connect(caller, server.id, who, request.signal);
+    const release = releaseOf(link);
     try {
       requireEra(link.contact, "legacy", params.protocolVersion);
-      return await this.#begin(request, body, caller, { server, who, link, owner });
+      return await this.#begin(request, body, caller, { server, who, link, release, owner });
     } catch (error) {
-      link.release();
+      release();
       throw error;
     }
   }
@@ -85,7 +86,7 @@ export class ClientSessions implements AsyncDisposable {
     request: Request,
     body: unknown,
     caller: Caller,
-    { owner, ...start }: { server: ServerRecord; who: LinkFor; link: ServerLink; owner: string },
+    { owner, ...start }: Pick<SessionStart, "server" | "who" | "link" | "release"> & { owner: string },
   ): Promise<Served> {
     const id = randomId(24, "base64url");
     const session = new ClientSession(this.#parts, caller, {
@@ -98,7 +99,7 @@ export class ClientSessions implements AsyncDisposable {
     this.#sessions.set(id, { session, owner, inUse: 0, usedAtMs: Date.now() });
     const response = await session.handle(request, caller, body);
     if (!response.ok) {
-      start.link.release();
+      start.release();
       await session.close(); // a handshake that was refused opens nothing
     }
     return { response };

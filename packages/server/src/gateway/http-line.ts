@@ -137,7 +137,11 @@ export class HttpLine implements Line {
   async #ask(method: string, fields: readonly string[], body?: Buffer, gone?: AbortSignal): Promise<IncomingMessage> {
     const { dial, host, path } = this.#way;
     const accept = method === "GET" ? "text/event-stream" : "application/json, text/event-stream";
-    const connection = await dial();
+    const connection = await dial().catch((error: unknown) => {
+      throw error instanceof AppError
+        ? error
+        : new AppError("unavailable", "the server cannot be reached", { cause: error });
+    });
     const end = () => connection.destroy();
     if (this.#closed.signal.aborted || gone?.aborted) end();
     this.#open.add(connection);

@@ -15,6 +15,7 @@ import { requireEra } from "./era.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import { gatewayLimits } from "./limits.ts";
 import { type Answer, forLibrary, type Message, metaOf, type Notification, type Request, withMeta } from "./message.ts";
+import { releaseOf } from "./owner.ts";
 import { rpcCodes, toFailure } from "./rpc-error.ts";
 import { type CallContext, judge } from "./stage.ts";
 import type { ToolHeaders } from "./tool-headers.ts";
@@ -113,17 +114,21 @@ export class ModernExchange implements Peer {
     const who = this.#who();
     const { signal } = this.#gone;
     const link = await this.#parts.pool.connect(caller, server.id, who, signal);
+    const release = releaseOf(link);
     try {
       requireEra(link.contact, "modern", this.#asked.classification.revision);
       const upstream = this.#parts.upstreams.modern(link);
       this.#parts.wakes.tell(server, who, link, upstream);
-      if (message.method === "subscriptions/listen") return await this.#listen(message, link, upstream);
+      if (message.method === "subscriptions/listen") {
+        this.#heard = release;
+        return await this.#listen(message, link, upstream);
+      }
       await this.#mirror(message, upstream);
       const answer = await upstream.upstream.request(this, message, { gone: signal });
       if (message.method === "tools/list" && "result" in answer) upstream.headers?.learn(answer.result);
       return answer;
     } finally {
-      link.release();
+      release();
     }
   }
 
@@ -153,7 +158,6 @@ export class ModernExchange implements Peer {
   async #listen(message: Request, link: ServerLink, first: ModernUpstream): Promise<Answer> {
     const { server } = this.#context;
     const { signal } = this.#gone;
-    this.#heard = () => link.release();
     for (let next: ModernUpstream | undefined = first; next !== undefined; ) {
       const { upstream } = next;
       try {

@@ -43,6 +43,16 @@ describe("[S133] a request that is under way", () => {
     await expect(request.answer).rejects.toMatchObject({ code: "timeout" });
   });
 
+  it("is not counted as quiet while its server waits for an answer of the client", async () => {
+    const request = open();
+    request.pause();
+    vi.advanceTimersByTime(quietMs * 5);
+    expect(request.isSettled).toBe(false);
+    request.resume();
+    vi.advanceTimersByTime(quietMs);
+    await expect(request.answer).rejects.toMatchObject({ code: "timeout" });
+  });
+
   it("settles once, and leaves no timer", async () => {
     const request = open();
     request.settle({ jsonrpc: "2.0", id: 1, result: {} });

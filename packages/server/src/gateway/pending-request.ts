@@ -24,6 +24,8 @@ export class PendingRequest {
   readonly #over = new AbortController();
   readonly #quiet: NodeJS.Timeout | undefined;
   readonly #deadline: NodeJS.Timeout | undefined;
+  /** Questions of the server that its client has not answered: the server waits, not the client. */
+  #questions = 0;
   #isSettled = false;
   #isLeft = false;
 
@@ -36,7 +38,10 @@ export class PendingRequest {
     this.answer.catch(() => undefined); // whoever waits for it gets the error
     if (endless) return;
     const quietMs = Math.min(gatewayLimits.quietMs, mostMs);
-    this.#quiet = setTimeout(() => this.leave(late(`without progress for ${quietMs / 1_000} s`)), quietMs).unref();
+    this.#quiet = setTimeout(() => {
+      if (this.#questions > 0) this.#quiet?.refresh();
+      else this.leave(late(`without progress for ${quietMs / 1_000} s`));
+    }, quietMs).unref();
     this.#deadline = setTimeout(() => this.leave(late(`for ${mostMs / 1_000} s`)), mostMs).unref();
   }
 
@@ -57,6 +62,16 @@ export class PendingRequest {
   /** The server works on it. */
   touch(): void {
     this.#quiet?.refresh();
+  }
+
+  /** The server waits for its client meanwhile. */
+  pause(): void {
+    this.#questions += 1;
+  }
+
+  resume(): void {
+    this.#questions -= 1;
+    this.touch();
   }
 
   settle(answer: Answer): void {

@@ -56,7 +56,7 @@ export class Upstream implements Hearer {
   readonly #peers = new Set<Peer>();
   readonly #pending = new Map<Id, PendingRequest>();
   /** Requests of the server that a client answers. */
-  readonly #questions = new Map<Id, Peer>();
+  readonly #questions = new Map<Id, { peer: Peer; during: PendingRequest | undefined }>();
   #last = 0;
   #isReady = false;
   #over: AppError | undefined;
@@ -81,14 +81,15 @@ export class Upstream implements Hearer {
 
   detach(peer: Peer): void {
     this.#peers.delete(peer);
-    for (const [id, owner] of this.#questions) if (owner === peer) this.#questions.delete(id);
+    for (const [id, question] of this.#questions) if (question.peer === peer) this.#questions.delete(id);
     for (const request of this.#pending.values())
-      if (request.peer === peer) request.fail(new AppError("unavailable", "the client has ended its session"));
+      if (request.peer === peer) request.leave(new AppError("unavailable", "the client has ended its session"));
   }
 
   /** Resolves with the answer, under the client's own id. */
   async request(peer: Peer, message: Request, { gone, endless, mostMs }: Asked = {}): Promise<Answer> {
-    if (this.#over !== undefined) throw this.#over;
+    if (this.#over !== undefined)
+      throw new AppError("unavailable", "the server has ended; the call was not made", { hint: "call again" });
     if (this.#pending.size >= gatewayLimits.underWay)
       throw new AppError("limit_exceeded", `${gatewayLimits.underWay} requests to this server are under way`, {
         retryAfterMs: 1_000,
@@ -132,8 +133,10 @@ export class Upstream implements Hearer {
 
   /** Takes a client's answer to a request of the server; one that this client was not asked for is dropped. */
   answer(peer: Peer, answer: Answer): void {
-    if (this.#questions.get(answer.id) !== peer) return;
+    const question = this.#questions.get(answer.id);
+    if (question?.peer !== peer) return;
     this.#questions.delete(answer.id);
+    question.during?.resume();
     if (!this.isOver) this.#line.send(answer).catch(() => undefined); // the server waits in vain: its own loss
   }
 
@@ -171,15 +174,17 @@ export class Upstream implements Hearer {
       const error = { code: -32_603, message: "no client can answer this now" };
       return void this.#line.send({ jsonrpc: "2.0", id: message.id, error }).catch(() => undefined);
     }
-    this.#questions.set(message.id, peer);
+    this.#questions.set(message.id, { peer, during: owner });
+    owner?.pause();
     peer.hear(message, owner?.id);
   }
 
   #withdraw(message: Notification): void {
     const id = message.params?.requestId as Id;
-    const peer = this.#questions.get(id);
+    const question = this.#questions.get(id);
     this.#questions.delete(id);
-    peer?.hear(message, undefined);
+    question?.during?.resume();
+    question?.peer.hear(message, undefined);
   }
 
   #progress(message: Notification): void {
