@@ -51,6 +51,10 @@ export class TestPool implements ServerPool, Disposable {
     return server?.namespace === principal.namespace ? recordOf(server) : undefined;
   }
 
+  contactOf(id: string): ServerContact | undefined {
+    return this.#servers.get(id)?.contact;
+  }
+
   async connect(caller: Caller, id: string, who: LinkFor, _signal: AbortSignal): Promise<ServerLink> {
     const server = this.#servers.get(id);
     if (server === undefined || this.find(caller, id) === undefined) throw new AppError("not_found", "no such server");

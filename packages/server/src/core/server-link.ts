@@ -36,6 +36,8 @@ export interface ServerLink {
 export interface ServerPool {
   /** The server of this id in the caller's namespace; undefined for any other. Starts nothing. */
   find(caller: Caller, id: string): ServerRecord | undefined;
+  /** How the version that answers calls now is spoken to; undefined while there is none. Starts nothing. */
+  contactOf(id: string): ServerContact | undefined;
   /** Starts the server where it does not run, and waits for a stop or a switch of versions that is under way. */
   connect(caller: Caller, id: string, who: LinkFor, signal: AbortSignal): Promise<ServerLink>;
 }

@@ -71,6 +71,7 @@ export class ClientSessions implements AsyncDisposable {
       return answer(429, -32_000, "too many sessions are open: end one with DELETE");
     const params = isRecord(body.params) ? body.params : {};
     const who = whoIs(caller, params);
+    requireEra(this.#parts.pool.contactOf(server.id), "legacy", params.protocolVersion); // before it is started
     const link = await this.#parts.pool.connect(caller, server.id, who, request.signal);
     const release = releaseOf(link);
     try {

@@ -7,8 +7,9 @@ const means: Readonly<Record<ServerEra, string>> = {
 };
 
 /** Refuses a client of the other era, in the form that its automatic negotiation understands. */
-export function requireEra({ era, protocolVersion }: ServerContact, asked: ServerEra, requested: unknown): void {
-  if (era === asked) return;
+export function requireEra(contact: ServerContact | undefined, asked: ServerEra, requested: unknown): void {
+  if (contact === undefined || contact.era === asked) return;
+  const { era, protocolVersion } = contact;
   throw new RpcRefusal(
     rpcCodes.unsupportedVersion,
     `this server speaks protocol version ${protocolVersion}, and the request is of another kind`,

@@ -48,7 +48,9 @@ export class Gateway implements AsyncDisposable {
     const server = this.#parts.pool.find(caller, id);
     if (server === undefined) throw new AppError("not_found", `no hosted server ${JSON.stringify(id)}`);
     if (mayReachServer(caller.principal, server.id)) return server;
-    throw new AppError("forbidden", "this key may not connect to this server");
+    throw new AppError("forbidden", "this key may not connect to this server", {
+      hint: `use a key with the scope server:${server.id}, or one without scopes and the role agent`,
+    });
   }
 
   async #post(request: Request, message: Message, caller: Caller, server: ServerRecord): Promise<Served> {

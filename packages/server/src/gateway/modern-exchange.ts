@@ -113,10 +113,12 @@ export class ModernExchange implements Peer {
     const { caller, server } = this.#context;
     const who = this.#who();
     const { signal } = this.#gone;
+    const { revision } = this.#asked.classification;
+    requireEra(this.#parts.pool.contactOf(server.id), "modern", revision); // before it is started
     const link = await this.#parts.pool.connect(caller, server.id, who, signal);
     const release = releaseOf(link);
     try {
-      requireEra(link.contact, "modern", this.#asked.classification.revision);
+      requireEra(link.contact, "modern", revision);
       const upstream = this.#parts.upstreams.modern(link);
       this.#parts.wakes.tell(server, who, link, upstream);
       if (message.method === "subscriptions/listen") {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { AppError } from "../core/errors.ts";
 import type { Recorder } from "../core/journal.ts";
 import type { Caller } from "../core/principal.ts";
-import type { ServerRecord } from "../core/server.ts";
+import type { ServerContact, ServerRecord } from "../core/server.ts";
 import type { LinkFor, ServerLink, ServerPool } from "../core/server-link.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { ServerBook } from "./server-book.ts";
@@ -41,6 +41,10 @@ export class RunningServers implements ServerPool, AsyncDisposable {
   find({ principal }: Caller, id: string): ServerRecord | undefined {
     const found = this.#parts.book.byId(id);
     return found?.namespace === principal.namespace ? found : undefined;
+  }
+
+  contactOf(id: string): ServerContact | undefined {
+    return this.#parts.book.current(id)?.contact ?? undefined;
   }
 
   async connect(caller: Caller, id: string, who: LinkFor, signal: AbortSignal): Promise<ServerLink> {
