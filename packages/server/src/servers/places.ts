@@ -23,7 +23,7 @@ export class Places {
   }
 
   async take(signal: AbortSignal): Promise<Place> {
-    if (this.#inLine > this.#mostWaiting)
+    if (this.#inLine >= this.#mostWaiting)
       throw new AppError("limit_exceeded", `all ${this.#most} instances of the server are in use, and others wait`, {
         hint: "try again later",
         retryAfterMs: 1_000,
