@@ -64,7 +64,7 @@ export class Deploys implements AsyncDisposable {
   readonly #turns = new Map<string, Turn>();
   readonly #logs = new Map<string, BuildLog>();
   readonly #underWay = new Set<Promise<void>>();
-  /** Of the servers of which a version was made since the daemon started. */
+  /** By server, for each of which a version was made since the daemon started. */
   readonly #endings = new Map<string, AbortController>();
 
   constructor(parts: DeployParts) {

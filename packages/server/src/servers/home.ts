@@ -6,7 +6,7 @@ export interface HomeParts {
   server: ServerOwner;
   sandboxes: ServerSandboxes;
   use: SandboxUse;
-  /** What the next start has: the version and the settings of now. */
+  /** Returns the version and the settings of now, for the next start. */
   terms: () => SandboxTerms & { secrets: boolean };
 }
 

@@ -43,7 +43,7 @@ export class Places {
     }
   }
 
-  /** Of those in line only the first makes room, so that nobody behind it gets that. */
+  /** Makes room for the first in line alone, so that nobody behind it gets that. */
   async #first(signal: AbortSignal): Promise<Place> {
     while (this.#taken >= this.#most) {
       const stop = this.#leastUsed();

@@ -150,7 +150,7 @@ export class ServerRuntime {
     return new Home({ server: record(), sandboxes, use, terms: () => this.terms(this.#version()) }, id);
   }
 
-  /** What a sandbox of this version has now. */
+  /** Settings of a sandbox that runs this version now. */
   terms({ layerId, number, held }: RunnableVersion): SandboxTerms & { secrets: boolean } {
     const { name } = this.#parts.record();
     const { env, limits, network } = this.#config;

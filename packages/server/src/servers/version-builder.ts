@@ -1,4 +1,4 @@
-/** What makes the code of a version, as deploys need it; they are given it. */
+/** Builder of the code of a version, as deploys need it; they are given it. */
 import type { ChosenImage } from "../core/image-record.ts";
 import type { LayerId } from "../core/layer.ts";
 import type { Caller } from "../core/principal.ts";
@@ -6,7 +6,7 @@ import type { ArchiveBody, ResolvedPackage, ServerSource } from "../core/server.
 
 export type BuiltSource = Exclude<ServerSource, { kind: "remote" }>;
 
-export interface BuildInputs {
+interface BuildInputs {
   source: BuiltSource;
   /** SHA-256 of the archive; null for other sources. */
   archiveDigest: string | null;
