@@ -49,10 +49,16 @@ def answer(message):
     if method == "initialize":
         if "--modern" in flags:
             return {"error": {"code": -32601, "message": "no initialize here"}}
+        if "--no-version" in flags:
+            return {"result": {}}
         return {"result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": label, "version": "1"}}}
     if method == "server/discover" and "--modern" in flags:
         return {"result": {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}}
     if method == "tools/list":
+        if "--many" in flags:
+            return {"result": {"tools": [{"name": str(at)} for at in range(1001)]}}
+        if "--endless" in flags:
+            return {"result": {"tools": [], "nextCursor": "more"}}
         return {"result": {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("label", "count", "list")]}}
     if method == "tools/call":
         try:
@@ -105,6 +111,12 @@ if "--fail-later" in flags and (data / "poison").exists():
 if way == "http":
     port = int(flags[flags.index("--port") + 1]) if "--port" in flags else 8000
     ThreadingHTTPServer(("0.0.0.0", port), Handler).serve_forever()
+if way == "file":
+    import http.server
+    ThreadingHTTPServer(("0.0.0.0", 8000), http.server.SimpleHTTPRequestHandler).serve_forever()
+if "--flood" in flags:
+    while True:
+        print("x" * 1000000, flush=True)
 if way == "mute":
     time.sleep(1000)
 for line in sys.stdin:

@@ -26,7 +26,7 @@ function version(serverId: string, number: number, more: Partial<ServerVersion> 
   };
 }
 
-/** What the records of hosted servers and their versions do, in every store. */
+/** Claims about the records of hosted servers and their versions, for every store. */
 export function serverContract(name: string, store: () => RecordStore, reopen: () => Promise<void>): void {
   describe(`${name}: hosted servers`, () => {
     it("come back as they were put in and changed, newest first, until they are deleted", async () => {

@@ -25,7 +25,7 @@ export interface ServerSandboxParts {
   caisson: Pick<Caisson, "restLayer">;
 }
 
-/** Where a sandbox remembers what it is for. */
+/** Labels by which a sandbox remembers what it is for. */
 const labels = { use: "server.use", person: "server.person" } as const;
 const codeFolder = "/app";
 

@@ -1,4 +1,4 @@
-/** What a promise resolves with, or the signal's reason if that is aborted before. */
+/** Waits for a promise; rejects with the signal's reason if that is aborted before. */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   promise.catch(() => undefined); // nobody waits for it once the signal is aborted
   signal.throwIfAborted();

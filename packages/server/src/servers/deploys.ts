@@ -20,6 +20,7 @@ import { randomId } from "../lib/random-id.ts";
 import { Turn } from "../lib/turn.ts";
 import { BuildLog } from "./build-log.ts";
 import { probe } from "./check/probe.ts";
+import { withShare } from "./home.ts";
 import { serverLimits } from "./limits.ts";
 import type { RunningServers } from "./pool.ts";
 import type { ServerBook } from "./server-book.ts";
@@ -63,7 +64,7 @@ export class Deploys implements AsyncDisposable {
   readonly #turns = new Map<string, Turn>();
   readonly #logs = new Map<string, BuildLog>();
   readonly #underWay = new Set<Promise<void>>();
-  /** Of the servers of which a version was made since the daemon started. */
+  /** By server, for each of which a version was made since the daemon started. */
   readonly #endings = new Map<string, AbortController>();
 
   constructor(parts: DeployParts) {
@@ -150,6 +151,7 @@ export class Deploys implements AsyncDisposable {
       begin("switch");
       const runtime = running.runtime(server);
       await takeOver(this.#parts, { runtime, caller, server, version, config: making.configThen, restore: null });
+      await this.#prune(server.id);
       log.add({ type: "end", state: "ready", step: null, error: null });
     } catch (error) {
       const text = explain(error, step);
@@ -157,10 +159,10 @@ export class Deploys implements AsyncDisposable {
       const news: News = { type: "server.failed", by: making.caller, data };
       const failed = { state: "failed", step, error: text } as const;
       if (book.byId(server.id) !== undefined) await book.changeVersion(version, failed, [news]);
+      await this.#prune(server.id);
       log.add({ type: "end", ...failed });
     } finally {
       if (upload !== undefined) await rm(upload.path, { force: true });
-      await this.#prune(server.id);
     }
   }
 
@@ -209,7 +211,9 @@ export class Deploys implements AsyncDisposable {
     await using opened = new AsyncDisposableStack();
     const now = data === undefined ? await running.runtime(server).shared?.save("for a check") : undefined;
     if (now !== undefined) opened.defer(() => sandboxes.forget(server, now));
-    const id = await sandboxes.create(server, { use: "check", person: "" }, terms, data ?? now ?? null);
+    const copied = data ?? now ?? null;
+    const room = copied === null ? { ...terms, limits: withShare(limits) } : terms;
+    const id = await sandboxes.create(server, { use: "check", person: "" }, room, copied);
     opened.defer(() => sandboxes.destroy(server, id));
     const sandbox = await sandboxes.start(server, id, { ...terms, secrets: !held });
     const write = async (piece: Buffer) => log(piece.toString());

@@ -14,7 +14,7 @@ const fields = {
   held: ({ held }) => (held ? "yes" : "no"),
 } satisfies Record<string, (version: ServerVersion) => string>;
 
-/** What is different in the second version: its source, how it is spoken to, and each of its packages. */
+/** Lists what is different in the second version: its source, how it is spoken to, and each of its packages. */
 export function differences(from: ServerVersion, to: ServerVersion): VersionDifference[] {
   const plain = Object.entries(fields).map(([field, show]) => ({ field, from: show(from), to: show(to) }));
   const [before, after] = [packagesOf(from), packagesOf(to)];

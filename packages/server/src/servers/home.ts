@@ -1,11 +1,12 @@
 import { Turn } from "../lib/turn.ts";
+import { serverLimits } from "./limits.ts";
 import type { RunningSandbox, SandboxTerms, SandboxUse, ServerOwner, ServerSandboxes } from "./server-sandboxes.ts";
 
 export interface HomeParts {
   server: ServerOwner;
   sandboxes: ServerSandboxes;
   use: SandboxUse;
-  /** What the next start has: the version and the settings of now. */
+  /** Returns the version and the settings of now, for the next start. */
   terms: () => SandboxTerms & { secrets: boolean };
 }
 
@@ -70,7 +71,7 @@ export class Home {
 
   async #start(): Promise<RunningSandbox> {
     const { server, sandboxes, use, terms: termsNow } = this.#parts;
-    const terms = termsNow();
+    const terms = shareOf(use, termsNow());
     this.#id ??= await sandboxes.create(server, use, terms, null);
     const sandbox = await sandboxes.start(server, this.#id, terms);
     this.#running = sandbox;
@@ -84,4 +85,15 @@ export class Home {
     this.#running = undefined;
     if (this.#id !== undefined) await this.#parts.sandboxes.stop(this.#parts.server, this.#id);
   }
+}
+
+/** The storage of a server over stdio is shared by as many people as it has instances. */
+function shareOf<T extends SandboxTerms>({ use }: SandboxUse, terms: T): T {
+  return use === "person" ? { ...terms, limits: withShare(terms.limits) } : terms;
+}
+
+/** Limits of a sandbox that holds a part of the server's data, or none. */
+export function withShare({ storageBytes, ...limits }: SandboxTerms["limits"]): SandboxTerms["limits"] {
+  const { default: usual } = serverLimits.storageBytes;
+  return { ...limits, storageBytes: Math.floor((storageBytes ?? usual) / serverLimits.instances) };
 }

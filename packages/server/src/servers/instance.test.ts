@@ -14,13 +14,17 @@ class Maker {
   failing = false;
   nowMs = 0;
   gate: Promise<void> | undefined;
+  turn: Promise<void> = Promise.resolve();
   starting: Promise<void> = Promise.resolve();
   closing: Promise<void> = Promise.resolve();
   readonly instance = new Instance(this.parts());
 
   parts(): InstanceParts {
     return {
-      start: async (signal) => {
+      start: async (signal, begun) => {
+        await this.turn;
+        signal.throwIfAborted();
+        begun();
         await this.starting;
         signal.throwIfAborted();
         if (this.failing) throw new AppError("unavailable", "it does not start");
@@ -174,6 +178,31 @@ describe("an instance of a hosted server", () => {
     const other = await maker.instance.lease(never);
     await maker.instance.drain(1);
     other.release();
+  });
+
+  it("does not start for a call that left while it waited for its turn, and does for one that left later", async () => {
+    const maker = new Maker();
+    const turnOf = Promise.withResolvers<void>();
+    maker.turn = turnOf.promise;
+    const leaving = new AbortController();
+    const left = maker.instance.lease(leaving.signal);
+    leaving.abort(new AppError("timeout", "gone"));
+    await expect(left).rejects.toThrow("gone");
+    turnOf.resolve();
+    await settled();
+    expect([maker.instance.state, maker.started]).toEqual(["stopped", 0]);
+    const begun = Promise.withResolvers<void>();
+    maker.starting = begun.promise;
+    const later = new AbortController();
+    const other = maker.instance.lease(later.signal);
+    await settled();
+    later.abort(new AppError("timeout", "gone"));
+    await expect(other).rejects.toThrow("gone");
+    begun.resolve();
+    await settled();
+    expect([maker.instance.state, maker.started]).toEqual(["running", 1]);
+    expect(maker.seen).toEqual(["started"]);
+    await maker.instance.stop("done");
   });
 
   it("never runs twice, never lends what has ended, and leaves nothing, in any order of calls, stops and crashes", async () => {

@@ -16,8 +16,8 @@ export interface Program {
 }
 
 export interface InstanceParts {
-  /** Resolves when the program can be spoken to. */
-  start: (signal: AbortSignal) => Promise<Program>;
+  /** Resolves when the program can be spoken to. Until `begun` is called it only waits for its turn. */
+  start: (signal: AbortSignal, begun: () => void) => Promise<Program>;
   /** Undefined while it may start and be used; else resolves when that can be asked again, or rejects with why it never may. */
   gate: () => Promise<void> | undefined;
   idleTimeoutMs: () => number;
@@ -57,6 +57,8 @@ export class Instance {
   /** The end of `starting` or `stopping`. */
   #change: Promise<void> = Promise.resolve();
   #starting: AbortController | undefined;
+  /** The same, while the start waits for its turn. */
+  #queued: AbortController | undefined;
   #run: Run | undefined;
   #leases = 0;
   /** Calls that wait for a lease. */
@@ -110,6 +112,7 @@ export class Instance {
       return await this.#lease(signal, isTrial);
     } finally {
       this.#waiting -= 1;
+      if (this.#waiting === 0) this.#queued?.abort(new AppError("unavailable", "nobody waits for the server any more"));
     }
   }
 
@@ -174,9 +177,13 @@ export class Instance {
   async #start(): Promise<void> {
     const starting = new AbortController();
     this.#starting = starting;
+    this.#queued = starting;
     this.#state = "starting";
+    const begun = () => {
+      this.#queued = undefined;
+    };
     try {
-      const program = await this.#parts.start(starting.signal);
+      const program = await this.#parts.start(starting.signal, begun);
       this.#begun(program);
     } catch (error) {
       this.#state = "stopped";
@@ -186,6 +193,7 @@ export class Instance {
       if (!isStopped) throw error;
     } finally {
       this.#starting = undefined;
+      this.#queued = undefined;
     }
   }
 

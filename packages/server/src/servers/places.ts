@@ -1,13 +1,20 @@
 import { AppError } from "../core/errors.ts";
+import { Turn } from "../lib/turn.ts";
 import { abortable } from "./abortable.ts";
 
-/** Places for the instances of one server. Where none is free the least recently used one makes room, or the call waits. */
+export interface Place {
+  free(): void;
+}
+
+/** Places for the instances of one server, in the order of asking. Where none is free the least recently used instance makes room, or the call waits. */
 export class Places {
   readonly #most: number;
   readonly #mostWaiting: number;
   readonly #leastUsed: () => (() => Promise<void>) | undefined;
+  readonly #line = new Turn();
+  #inLine = 0;
   #taken = 0;
-  readonly #waiting: (() => void)[] = [];
+  #changed = Promise.withResolvers<void>();
 
   constructor(most: number, mostWaiting: number, leastUsed: () => (() => Promise<void>) | undefined) {
     this.#most = most;
@@ -15,12 +22,35 @@ export class Places {
     this.#leastUsed = leastUsed;
   }
 
-  async take(signal: AbortSignal): Promise<{ free(): void }> {
+  async take(signal: AbortSignal): Promise<Place> {
+    if (this.#inLine >= this.#mostWaiting)
+      throw new AppError("limit_exceeded", `all ${this.#most} instances of the server are in use, and others wait`, {
+        hint: "try again later",
+        retryAfterMs: 1_000,
+      });
+    this.#inLine += 1;
+    const given = this.#line.take(() => this.#first(signal));
+    try {
+      return await abortable(given, signal);
+    } catch (error) {
+      void given.then(
+        (place) => place.free(),
+        () => undefined,
+      );
+      throw error;
+    } finally {
+      this.#inLine -= 1;
+    }
+  }
+
+  /** Makes room for the first in line alone, so that nobody behind it gets that. */
+  async #first(signal: AbortSignal): Promise<Place> {
     while (this.#taken >= this.#most) {
       const stop = this.#leastUsed();
       if (stop !== undefined) await stop();
-      else await this.#wait(signal);
+      else await abortable(this.#changed.promise, signal);
     }
+    signal.throwIfAborted();
     this.#taken += 1;
     let isTaken = true;
     const free = () => {
@@ -32,26 +62,9 @@ export class Places {
     return { free };
   }
 
-  async #wait(signal: AbortSignal): Promise<void> {
-    if (this.#waiting.length >= this.#mostWaiting)
-      throw new AppError("limit_exceeded", `all ${this.#most} instances of the server are in use, and others wait`, {
-        hint: "try again later",
-        retryAfterMs: 1_000,
-      });
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.push(resolve);
-    try {
-      await abortable(promise, signal);
-    } catch (error) {
-      const at = this.#waiting.indexOf(resolve);
-      if (at >= 0) this.#waiting.splice(at, 1);
-      else this.look(); // it was this one's turn already
-      throw error;
-    }
-  }
-
-  /** An instance is no longer used, or gone: whoever waits first looks again. */
+  /** An instance is no longer used, or gone. */
   look(): void {
-    this.#waiting.shift()?.();
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
   }
 }

@@ -16,7 +16,7 @@ type ServerChanges = Parameters<ServerRecords["update"]>[1];
 export class ServerBook {
   readonly #parts: ServerBookParts;
   readonly #servers = new Map<string, ServerRecord>();
-  /** Of each server by their numbers. */
+  /** Versions of each server, by their numbers. */
   readonly #versions = new Map<string, Map<number, ServerVersion>>();
 
   private constructor(parts: ServerBookParts) {

@@ -85,7 +85,7 @@ export class ServerRuntime {
     this.#forgetUnused();
     const { clock, onError } = this.#parts;
     const instance: Instance = new Instance({
-      start: (signal) => this.#start(person, signal),
+      start: (signal, begun) => this.#start(person, signal, begun),
       gate: () => this.#gone ?? this.#gate,
       idleTimeoutMs: () => this.#parts.record().config.idleTimeoutMs,
       onStarted: () =>
@@ -112,12 +112,13 @@ export class ServerRuntime {
       if (instance.isIdle && (isFull || !instance.hasFailed)) this.#instances.delete(key);
   }
 
-  async #start(person: string, signal: AbortSignal): Promise<Program> {
+  async #start(person: string, signal: AbortSignal, begun: () => void): Promise<Program> {
     const version = this.#version();
     const { log } = this.#parts;
     await using opened = new AsyncDisposableStack();
     const place = await this.#places.take(signal);
     opened.defer(() => place.free());
+    begun();
     const home = this.#homes.get(person) ?? this.#home(person);
     this.#homes.set(person, home);
     const sandbox = await home.enter();
@@ -149,7 +150,7 @@ export class ServerRuntime {
     return new Home({ server: record(), sandboxes, use, terms: () => this.terms(this.#version()) }, id);
   }
 
-  /** What a sandbox of this version has now. */
+  /** Settings of a sandbox that runs this version now. */
   terms({ layerId, number, held }: RunnableVersion): SandboxTerms & { secrets: boolean } {
     const { name } = this.#parts.record();
     const { env, limits, network } = this.#config;

@@ -10,7 +10,7 @@ import type { ServerRecord } from "../core/server.ts";
 /** Says whose a sandbox is. */
 export type ServerOwner = Pick<ServerRecord, "id" | "namespace">;
 
-/** What a sandbox is for: all calls over HTTP, those of one person over stdio, or the check of a new version. */
+/** Use of a sandbox: all calls over HTTP, those of one person over stdio, or the check of a new version. */
 export interface SandboxUse {
   use: "shared" | "person" | "check";
   /** Id of the person's key; empty for the other uses. */
@@ -30,7 +30,7 @@ export interface SandboxTerms {
   network: PolicyDraft;
 }
 
-export interface ProgramTerms extends ServedIo {
+interface ProgramTerms extends ServedIo {
   command: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Makes the code of a version, as deploys need it. */
+/** Builder of the code of a version, as deploys need it. */
 import type { ChosenImage } from "../core/image-record.ts";
 import type { LayerId } from "../core/layer.ts";
 import type { Caller } from "../core/principal.ts";
@@ -9,7 +9,7 @@ import { spoolArchive } from "./sources/spool-archive.ts";
 
 export type BuiltSource = Exclude<ServerSource, { kind: "remote" }>;
 
-export interface BuildInputs {
+interface BuildInputs {
   source: BuiltSource;
   /** SHA-256 of the archive; null for other sources. */
   archiveDigest: string | null;

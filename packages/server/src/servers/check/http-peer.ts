@@ -71,7 +71,7 @@ export class HttpPeer implements Peer {
     return response;
   }
 
-  /** Of a stream of events only the answer counts. */
+  /** Finds the answer; other events of a stream do not count. */
   async #answerOf(response: IncomingMessage, id: string): Promise<Answer | undefined> {
     const isStream = String(response.headers["content-type"]).startsWith("text/event-stream");
     let text = "";

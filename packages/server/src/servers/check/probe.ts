@@ -37,12 +37,17 @@ export async function probe(
   const any = AbortSignal.any([signal, over.signal, mute.signal, late]);
   const stdio = new StdioPeer(inputOf(program), output.readable);
   try {
-    const spoken = talk(stdio, { transport: "stdio", path: "" });
-    const served = awaitHttp(sandbox, port, any).catch(async (error: unknown) => {
-      await sleep(serverLimits.graceMs, undefined, { signal: any }).catch(() => undefined); // it may yet answer otherwise
+    /** The other way may yet answer; then this error is the check's. */
+    const giveUp = async (error: unknown) => {
+      await sleep(serverLimits.graceMs, undefined, { signal: any }).catch(() => undefined);
       mute.abort(error);
       throw error;
+    };
+    const spoken = talk(stdio, { transport: "stdio", path: "" }).catch((error: unknown) => {
+      if (isAnswer(error)) return giveUp(error);
+      throw error; // a server over HTTP may say anything there, or nothing
     });
+    const served = awaitHttp(sandbox, port, any).catch(giveUp);
     // A line that looks like an answer does not keep an HTTP server from being found, and a port without MCP no stdio server.
     return await abortable(Promise.any([served, afterAWhile(spoken, served)]), any);
   } catch (error) {
@@ -85,6 +90,11 @@ async function awaitHttp(sandbox: RunningSandbox, port: number, signal: AbortSig
   throw new AppError("invalid", `the server on port ${port} does not answer initialize (${failures.join("; ")})`, {
     hint: logHint,
   });
+}
+
+/** True if the program answered, and wrongly. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof AppError && (error.code === "invalid" || error.code === "too_large");
 }
 
 function why(error: unknown, isLate: boolean, port: number): unknown {
