@@ -1,11 +1,10 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Caisson } from "../../packages/sdk/src/index.ts";
-import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
-import { madeBuilder } from "./fixture.ts";
+import { enginesOfServers, madeBuilder } from "./fixture.ts";
 
-describe.each(engines)("hosted servers from deploy to call on %s", (engine) => {
+describe.each(enginesOfServers)("hosted servers from deploy to call on %s", (engine) => {
   let server: TestServer;
   let caisson: Caisson;
   beforeAll(async () => {

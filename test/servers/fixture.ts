@@ -15,6 +15,7 @@ import { StdioPeer } from "../../packages/server/src/servers/check/stdio-peer.ts
 import type { VersionBuilder } from "../../packages/server/src/servers/version-builder.ts";
 import { openDeployment } from "../fleet/deployment.ts";
 import { makeHome, settings } from "../fleet/fixture.ts";
+import { engines, soak } from "../harness.ts";
 import { madeServer } from "./made-server.ts";
 import { buildPythonRoot } from "./python-root.ts";
 
@@ -23,6 +24,9 @@ export interface TestServers extends Service {
   errors: unknown[];
   builds: number[];
 }
+
+/** What does not depend on the engine is asked of both in a soak alone; the quick start is followed on both. */
+export const enginesOfServers = soak ? engines : engines.slice(0, 1);
 
 export interface ServersHome extends AsyncDisposable {
   home: string;

@@ -6,10 +6,15 @@ import { Caisson, type ServerInfo } from "@caisson/sdk";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import { plainConfig } from "../../packages/server/src/core/image-record.ts";
 import type { Role } from "../../packages/server/src/core/scope.ts";
-import { root } from "../harness.ts";
+import { ordinary, root } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 import { admin } from "../images/fixture.ts";
+import { reachableRegistries } from "../packages/can-get.ts";
 import { ownPackages, placeRuntimeImage, removeLayers } from "./runtime-image.ts";
+
+const { pip, npm } = ordinary ? { pip: false, npm: false } : await reachableRegistries();
+/** False where packages cannot be installed, or the image cannot be made. */
+export const canHost = pip && npm;
 
 export interface Hosting extends AsyncDisposable {
   server: TestServer;

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { engines } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
 import {
   anybody,
@@ -7,6 +6,7 @@ import {
   callOver,
   callTool,
   deploy,
+  enginesOfServers,
   makeServersHome,
   readAll,
   removeAll,
@@ -18,7 +18,7 @@ const caller = callerOf();
 const { signal } = new AbortController();
 const stays = /^(folder|uid range)/;
 
-describe.each(engines)("hosted servers after a restart of the daemon on %s", (engine) => {
+describe.each(enginesOfServers)("hosted servers after a restart of the daemon on %s", (engine) => {
   let home: ServersHome;
   beforeAll(async () => {
     home = await makeServersHome(engine);

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { ServerLink } from "../../packages/server/src/core/server-link.ts";
-import { engines } from "../harness.ts";
 import { findLeaks } from "../leaks.ts";
 import {
   anybody,
@@ -9,6 +8,7 @@ import {
   callOver,
   callTool,
   deploy,
+  enginesOfServers,
   makeServersHome,
   removeAll,
   type ServersHome,
@@ -18,7 +18,7 @@ import {
 const caller = callerOf();
 const any = new AbortController().signal;
 
-describe.each(engines)("a hosted server on %s", (engine) => {
+describe.each(enginesOfServers)("a hosted server on %s", (engine) => {
   let home: ServersHome;
   let service: TestServers;
   beforeAll(async () => {

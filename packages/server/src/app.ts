@@ -331,7 +331,6 @@ export class Caisson implements AsyncDisposable {
     await (await this.#engines.open(engine)).restLayer(id);
   }
 
-  /** For what is all engines' alike. */
   async #someEngine(): Promise<Engine> {
     return this.#engines.open(await this.#engines.choose("auto"));
   }
