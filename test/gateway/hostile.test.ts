@@ -81,6 +81,11 @@ const http = hosted(
         const part = `data: ${"x".repeat(1024 ** 2)}\n`;
         for (let count = 0; count < 20; count++) response.write(part);
       },
+      broken: () => {
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        response.write(": begun\n\n", () => request.socket.destroy());
+      },
+      silent: () => void request.socket.destroy(),
       lost: () => send(404, {}, ""),
       fine: () => send(200, { ...type, ...login, "mcp-session-id": "other", "x-any": "x" }, JSON.stringify(done(id))),
       head: () => send(200, type, JSON.stringify(done(id, JSON.stringify(request.rawHeaders)))),
@@ -176,7 +181,9 @@ describe("a hostile server", () => {
     ["html", "neither JSON nor a stream"],
     ["packed", "neither JSON nor a stream"],
     ["wrongId", "not to the request"],
-    ["empty", "before the result"],
+    ["empty", "before the result; the outcome of the call is unknown"],
+    ["broken", "broke the connection off; the outcome of the call is unknown"],
+    ["silent", "the outcome of the call is unknown"],
     ["giant", "bytes"],
     ["giantEvent", "bytes"],
     ["lost", "the call was not made"],

@@ -29,6 +29,12 @@ export class SessionLost extends AppError {
   }
 }
 
+/** The request was sent, and nobody knows how far the server came with it. */
+function unknownOutcome(why: unknown, cause = why): AppError {
+  const what = typeof why === "string" ? why : "the server broke the connection off";
+  return new AppError("unavailable", `${what}; the outcome of the call is unknown`, { cause });
+}
+
 /** One request for each message over HTTP, on a connection of its own. */
 export class HttpLine implements Line {
   readonly #way: Way;
@@ -51,6 +57,8 @@ export class HttpLine implements Line {
     try {
       if (isRequest(message)) return await this.#readAnswer(answer, message, gone);
       if ((answer.statusCode ?? 0) === 404) throw new SessionLost();
+    } catch (error) {
+      throw error instanceof AppError ? error : unknownOutcome(error);
     } finally {
       answer.destroy();
     }
@@ -110,7 +118,7 @@ export class HttpLine implements Line {
       end = await this.#follow(end, hear, gone);
       if (end?.lastEventId !== before) tries = 0;
     }
-    if (!isAnswered) throw new AppError("unavailable", "the server ended its answer before the result");
+    if (!isAnswered) throw unknownOutcome("the server ended its answer before the result");
   }
 
   async #follow(
@@ -161,8 +169,7 @@ export class HttpLine implements Line {
       return answer;
     } catch (error) {
       end();
-      if (error instanceof AppError) throw error;
-      throw new AppError("unavailable", "the server gave no answer over HTTP", { cause: error });
+      throw unknownOutcome(error instanceof AppError ? error.message : "the server gave no answer over HTTP", error);
     }
   }
 }
