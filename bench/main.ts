@@ -16,6 +16,7 @@ import { exec } from "./benchmarks/exec.ts";
 import { filesChanged } from "./benchmarks/files-changed.ts";
 import { forkFiles } from "./benchmarks/fork-files.ts";
 import { forkMemory } from "./benchmarks/fork-memory.ts";
+import { gateway } from "./benchmarks/gateway.ts";
 import { idle } from "./benchmarks/idle.ts";
 import { imageShare } from "./benchmarks/image-share.ts";
 import { imageStart } from "./benchmarks/image-start.ts";
@@ -68,6 +69,7 @@ const benchmarks: Record<string, Benchmark> = {
   "rest-files": restFiles,
   mcp,
   "mcp-stdio": mcpStdio,
+  gateway,
   burst,
   "audit-cost": auditCost,
   "daemon-idle": daemonIdle,
