@@ -103,7 +103,7 @@ const tools = tableVerb({
 const call: Verb = {
   summary: "call a tool of a hosted server",
   usage: "SERVER TOOL [FIELD=VALUE…]",
-  about: "A value that is valid JSON is parsed: limit=5, names='[\"a\"]'. Any other value is text.",
+  about: "A value that is valid JSON is parsed: limit=5, names='[\"a\"]', text='\"5\"'. Any other value is text.",
   words: [2, 64],
   run: async ({ caisson, words: [server = "", tool = "", ...given], io, json }) => {
     const result = await caisson.servers.call(server, tool, readArguments(given));
