@@ -233,6 +233,9 @@ describe("hosted servers on the command line", () => {
     expect((await client.listTools()).tools.map(({ name }) => name)).toContain("test_simple_text");
     await client.close();
     expect((await caisson(["mcp", "--server", "tools", "--tools", "all"])).code).toBe(2);
+    expect(await caisson(["mcp", "--server", "nowhere"])).toMatchObject({
+      stderr: "caisson: unknown server 'nowhere'\n",
+    });
   });
 
   it("[HOS-09] prints how each client connects, in the seed's form for other clients", async () => {

@@ -159,7 +159,7 @@ function versionOf(
   return {
     ...{ serverId, number, source, createdBy, createdAtMs: Date.now() },
     ...(isBroken
-      ? { state: "failed", step: "install", error: "no such package: \u001b[31mbroken" }
+      ? { state: "failed", step: "install", error: "install: no such package: \u001b[31mbroken" }
       : { state: "ready", step: null, error: null }),
     ...{ held: true, sourceDigest: `digest-${number}`, inputsDigest: "i", bytes: 1, command: ["python", "server.py"] },
     ...{ image: { name: "mcp-runtime", layerId: null }, layerId: null, dataSnapshotId: null },

@@ -69,9 +69,9 @@ describe.skipIf(!pipWorks)(`builds of servers that fail${pipWorks ? "" : whyLeft
 
   it.each<[string, () => Partial<BuildRequest>, ReturnType<typeof failure>]>([
     [
-      "has no requirements.txt and no package.json",
+      "has no requirements.txt, pyproject.toml or package.json",
       () => ({ archive: packed({ "server.py": "" }) }),
-      failure("detect", "invalid", /no requirements.txt and no package.json/, /add a requirements.txt/),
+      failure("detect", "invalid", /no requirements.txt, pyproject.toml or package.json/, /add a requirements.txt/),
     ],
     [
       "has them in a folder",
@@ -160,7 +160,9 @@ describe.skipIf(!pipWorks)(`builds of servers that fail${pipWorks ? "" : whyLeft
   it("[S113] do not read links in place of manifests", async () => {
     const manifest = { "real.json": '{"main": "server.js"}', "server.js": "" };
     const linked = packed(manifest, { name: "package.json", type: "2", target: "real.json" });
-    expect(await fails({ archive: linked })).toMatchObject({ message: /no requirements.txt and no package.json/ });
+    expect(await fails({ archive: linked })).toMatchObject({
+      message: /no requirements.txt, pyproject.toml or package.json/,
+    });
   });
 
   it("[S112] end with archives that are too large unpacked, or bombs", async () => {

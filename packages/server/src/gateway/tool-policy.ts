@@ -21,7 +21,7 @@ export function callableTools(policy: ToolPolicy): Stage {
       return refuse(new AppError("invalid", "tools/call takes the name of a tool, and an object of arguments"));
     if (!mayCallTool(context.caller.principal, context.server.id, name) || !policy.shows(name, context))
       return refuse(
-        new AppError("forbidden", `the tool ${JSON.stringify(name)} is not allowed to this key`, {
+        new AppError("forbidden", `the tool ${JSON.stringify(name)} is not allowed for this key`, {
           hint: `the key needs the scope server:${context.server.id}, or one that ends in the name of the tool`,
         }),
       );

@@ -304,8 +304,8 @@ export class ImageBuilds implements TreeImporter, AsyncDisposable {
     if (this.#parts.needed().includes(layerId))
       throw new AppError("conflict", `the image ${name} is used by a template`, { hint: "delete the template first" });
     if (uses === 0) return;
-    throw new AppError("conflict", `the image ${name} is in use by ${uses} sandboxes`, {
-      hint: "destroy the sandboxes first",
+    throw new AppError("conflict", `the image ${name} is in use by ${uses} sandboxes and versions of servers`, {
+      hint: "destroy the sandboxes and delete the servers first; garbage collection deletes a server's code an hour later",
       details: { uses },
     });
   }

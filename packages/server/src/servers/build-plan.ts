@@ -40,8 +40,8 @@ const locks = ["package-lock.json", "npm-shrinkwrap.json"];
 export function planBuild(facts: SourceFacts, command: readonly string[] | null): BuildPlan {
   const { files, python, node } = facts;
   if (!files.has(requirements) && python === null && node === null)
-    throw new AppError("invalid", "the archive has no requirements.txt and no package.json at its root", {
-      hint: "add a requirements.txt, also an empty one, and pack the files themselves, not the folder around them",
+    throw new AppError("invalid", "the archive has no requirements.txt, pyproject.toml or package.json at its root", {
+      hint: "add a requirements.txt, which may be empty; pack the files themselves, not the folder around them",
     });
   const found = command ?? findCommand(facts);
   return { pip: pipWords(facts, found), npm: npmWord(facts), command: found };

@@ -174,7 +174,7 @@ export class Deploys implements AsyncDisposable {
     const { source, rebuild = false } = request;
     const { image: imageName, command } = configThen();
     step("image");
-    const image = await this.#parts.image(caller, imageName);
+    const image = await this.#parts.image({ ...caller, gone: signal, told: onceEach(log) }, imageName);
     const digests = await builder.digests({ source, archiveDigest: upload?.sha256 ?? null, image, command });
     const known = rebuild ? undefined : book.built(server.namespace, digests.inputsDigest);
     if (known?.layerId != null) {
@@ -268,6 +268,15 @@ export class Deploys implements AsyncDisposable {
 }
 
 const keyOf = ({ serverId, number }: Pick<ServerVersion, "serverId" | "number">) => `${serverId} ${number}`;
+
+/** Progress of an image that a build waits for, which is reported again with each line of the image's own log. */
+function onceEach(log: BuildLog): (progress: string) => void {
+  let last = "";
+  return (progress) => {
+    if (progress !== last) log.add({ type: "log", data: progress });
+    last = progress;
+  };
+}
 
 function explain(error: unknown, step: string): string {
   const text = messageOf(error);

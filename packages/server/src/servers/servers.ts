@@ -26,6 +26,7 @@ import { readConfig } from "./read-config.ts";
 import type { ServerBook } from "./server-book.ts";
 import { nameOf } from "./server-name.ts";
 import type { ServerSandboxes } from "./server-sandboxes.ts";
+import { checkPackageSource } from "./sources/package-source.ts";
 import type { BuiltSource } from "./version-builder.ts";
 
 export interface ServersParts {
@@ -59,9 +60,10 @@ export class Servers implements HostedServers {
     const { source } = request;
     requireScope(caller.principal, "use");
     if (source.kind === "remote")
-      throw new AppError("unsupported", "servers at a URL of their own cannot be deployed yet", {
+      throw new AppError("unsupported", "cannot deploy a URL: servers that run elsewhere are not supported", {
         hint: "deploy a folder, an archive, npm:NAME@VERSION or pypi:NAME@VERSION",
       });
+    if (source.kind !== "archive") checkPackageSource(source);
     const name = nameOf(request);
     this.#parts.journal.requireRoom(caller.principal);
     this.#checkChange(caller, request.config, this.#find(caller, name));
@@ -239,11 +241,13 @@ export class Servers implements HostedServers {
     requireScope(caller.principal, "use");
     const version = this.#parts.book.version(record, number);
     if (version.state !== "ready" || version.layerId === null)
-      throw new AppError("conflict", `version ${number} of server ${record.name} never passed its check`);
+      throw new AppError("conflict", `version ${number} of server ${record.name} never passed its check`, {
+        hint: `caisson servers versions ${record.name} lists versions with their state`,
+      });
     if (record.current === number) throw new AppError("conflict", `version ${number} answers calls already`);
     if (data && version.dataSnapshotId === null)
       throw new AppError("conflict", `the data of version ${number} were not kept`, {
-        hint: "roll back without data: the version goes on with the data of now",
+        hint: "roll back without the data: the version continues with the current data",
       });
     return this.#parts.deploys.rollBack(caller, record, version, data ? version.dataSnapshotId : null);
   }

@@ -11,10 +11,11 @@ const deploy: Verb = {
   usage: "SOURCE",
   words: [1, 1],
   about:
-    "SOURCE is a folder, a .tar.gz with requirements.txt or package.json at its root, npm:NAME@VERSION or pypi:NAME@VERSION.\n" +
+    "SOURCE is a folder, a .tar.gz, npm:NAME@VERSION or pypi:NAME@VERSION. Folders and archives have requirements.txt,\n" +
+    "pyproject.toml or package.json at their root.\n" +
     "A server of the same name gets a new version, and keeps settings that are not given.\n" +
-    "Of a folder, .git, installed packages, files with keys (.env, .npmrc, …) and what .gitignore, .dockerignore and\n" +
-    ".caissonignore name are not uploaded; their names are printed.",
+    "These files of a folder stay on this machine, and their names are printed: .git, installed packages, files with keys\n" +
+    "(.env, .npmrc, …), and names in .gitignore, .dockerignore and .caissonignore.",
   options: {
     name: { type: "string", value: "NAME", help: "name of the server (default: that of the folder or package)" },
     ...settingOptions,
@@ -53,13 +54,13 @@ async function followBuild({ caisson, io }: VerbCall, { server, version }: Deplo
 }
 
 function endOf(
-  { state, step, error }: Extract<ServerBuildMessage, { type: "end" }>,
+  { state, error }: Extract<ServerBuildMessage, { type: "end" }>,
   say: (text: string) => void,
   name: string,
 ): number {
   if (state === "ready") return 0;
-  const where = step === null ? "" : `${step}: `;
-  for (const line of `caisson: cannot deploy ${name}: ${where}${error ?? state}`.split("\n")) say(line);
+  // The error begins with the step that failed.
+  for (const line of `caisson: cannot deploy ${name}: ${error ?? state}`.split("\n")) say(line);
   return 1;
 }
 

@@ -36,7 +36,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   deploy: [
     "caisson deploy ./my-server",
     "caisson deploy my-server.tar.gz --allow-domain api.github.com --secret GITHUB_TOKEN",
-    "caisson deploy pypi:mcp-server-time@2026.8.31 --name time",
+    "caisson deploy pypi:mcp-server-time@2026.10.19 --name time",
     "caisson deploy npm:@modelcontextprotocol/server-everything@2026.8.31",
   ],
   "servers ls": ["caisson servers ls"],

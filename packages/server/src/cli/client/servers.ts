@@ -39,7 +39,7 @@ const logs: Verb = {
   summary: "print the output of a hosted server",
   usage: "SERVER",
   words: [1, 1],
-  options: { follow: { type: "boolean", short: "f", help: "go on until interrupted" } },
+  options: { follow: { type: "boolean", short: "f", help: "print new output until interrupted" } },
   run: async ({ caisson, words, io, options, json }) => {
     for await (const data of caisson.servers.logs(words[0] ?? "", { follow: options.flag("follow") }))
       io.stdout.write(json ? `${JSON.stringify({ data })}\n` : visibleLines(data));
@@ -55,14 +55,14 @@ function visibleLines(text: string): string {
 }
 
 const restart = lineVerb({
-  summary: "stop and start a hosted server",
+  summary: "stop a hosted server when calls under way have finished; the next call starts it",
   usage: "SERVER",
   call: ({ caisson }, server) => caisson.servers.restart(server),
   line: ({ name, state }) => `${name}: ${state}`,
 });
 
 const stop = lineVerb({
-  summary: "stop a hosted server; the next call starts it",
+  summary: "stop a hosted server at once; the next call starts it",
   usage: "SERVER",
   call: ({ caisson }, server) => caisson.servers.stop(server),
   line: ({ name, state }) => `${name}: ${state}`,
@@ -79,8 +79,9 @@ const set: Verb = {
   usage: "SERVER",
   words: [1, 1],
   about:
-    "A repeatable option replaces all values of its setting. Network, secrets and limits change at once, other settings by a\n" +
-    "restart, which is printed.",
+    "A repeatable option replaces all values of its setting.\n" +
+    "Network, secrets, limits and idle timeout change at once. Environment, command and port restart a running server, and\n" +
+    "the output says so. The image counts from the next deploy on. The storage changes only before the server has data.",
   options: settingOptions,
   run: async ({ caisson, words: [server = ""], options, io, json }) => {
     const settings = settingsOf(options);
@@ -102,7 +103,7 @@ const tools = tableVerb({
 const call: Verb = {
   summary: "call a tool of a hosted server",
   usage: "SERVER TOOL [FIELD=VALUE…]",
-  about: "A value that is valid JSON is parsed: limit=5, names='[\"a\"]'. Any other value is text.",
+  about: "A value that is valid JSON is parsed: limit=5, names='[\"a\"]', text='\"5\"'. Any other value is text.",
   words: [2, 64],
   run: async ({ caisson, words: [server = "", tool = "", ...given], io, json }) => {
     const result = await caisson.servers.call(server, tool, readArguments(given));
@@ -149,16 +150,16 @@ const diff = tableVerb({
 });
 
 const rollback = lineVerb({
-  summary: "let an older version of a hosted server answer calls; settings and secrets stay as they are",
+  summary: "return a hosted server to an older version; settings and secrets stay as they are",
   usage: "SERVER VERSION",
-  options: { data: { type: "boolean", help: "also restore /data as it was when the version was replaced" } },
+  options: { data: { type: "boolean", help: "restore /data to its state when that version was replaced" } },
   call: ({ caisson, options }, server = "", version = "") =>
     caisson.servers.rollback(server, number(version), { data: options.flag("data") }),
   line: (version) => `version ${version.number}: ${version.state}`,
 });
 
 const confirm = lineVerb({
-  summary: "give a held version of a hosted server its secrets",
+  summary: "let a held version of a hosted server read its secrets (operators only)",
   usage: "SERVER VERSION",
   call: ({ caisson }, server = "", version = "") => caisson.servers.confirm(server, number(version)),
   line: (version) => `version ${version.number}: confirmed`,

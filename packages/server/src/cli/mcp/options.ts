@@ -78,7 +78,7 @@ Serves MCP (Model Context Protocol) on standard input and output, for the client
 data folder, or the one that CAISSON_URL and CAISSON_API_KEY select. If no daemon is running, starts its own sandboxes and
 destroys them on exit.
 
-With --server, it connects a client that can only start commands to a server that the daemon hosts (caisson servers connect).
+With --server, connects a client that can only start commands to a hosted server; caisson servers connect prints its configuration.
 
 ${formatOptions(mcpOptionSpecs)}
 `;

@@ -64,13 +64,16 @@ async function openBridged(
   variables: Variables,
   { server, ...given }: Omit<BridgeParts, "caisson" | "path"> & { server?: string },
 ): Promise<AsyncDisposable> {
-  const [{ connect }, { openBridge }] = await Promise.all([import("../client/connect.ts"), import("./bridge.ts")]);
+  const [{ connect, toAppError }, { openBridge }] = await Promise.all([
+    import("../client/connect.ts"),
+    import("./bridge.ts"),
+  ]);
   const caisson = await connect(configuration, variables);
-  return openBridge({
-    caisson,
-    ...given,
-    ...(server === undefined ? {} : { path: await endpointOf(caisson, server) }),
+  if (server === undefined) return openBridge({ caisson, ...given });
+  const path = await endpointOf(caisson, server).catch((error: unknown) => {
+    throw toAppError(error);
   });
+  return openBridge({ caisson, ...given, path });
 }
 
 /** A key for one server cannot look up a name, so an id is taken as it is. */

@@ -22,7 +22,7 @@ const patterns = {
 export function checkPackageSource(source: PackageSource): void {
   const { kind, package: name, version } = source;
   const { name: namePattern, version: versionPattern, example } = patterns[kind];
-  const hint = `write it as ${example}; without a version the newest one is taken`;
+  const hint = `name an exact version, such as ${example}, or none to get the newest`;
   if (name.length > most || !namePattern.test(name))
     throw new AppError("invalid", `invalid package name ${JSON.stringify(name).slice(0, 80)}`, { hint });
   if (version !== "" && (version.length > most || !versionPattern.test(version)))
