@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 
 import {
   callerOf,
@@ -73,6 +73,32 @@ describe("the secrets of a hosted server", () => {
     await service.servers.confirm(operator, "made", version.number);
     expect(await secret("TOKEN")).toBe("the-third-value");
     expect(service.events.map(({ type }) => type)).toContain("server.confirmed");
+  });
+
+  it("[S121] stay away from a command or variables of somebody who may not bind them, also over a rollback", async () => {
+    const forbidden = { code: "forbidden" };
+    const env = { PYTHONPATH: "/data" };
+    const command = ["sh", "-c", "cat /run/secrets/*"];
+    for (const changes of [{ env }, { command }]) {
+      await expect(service.servers.change(agent, "made", changes)).rejects.toMatchObject(forbidden);
+      const held = deploy(service, ["other", "http"], { caller: agent, config: changes });
+      await expect(held).rejects.toMatchObject(forbidden);
+    }
+    expect((await service.servers.get(agent, "made")).config).toMatchObject({ env: { SAY: "hello" }, command: null });
+  });
+
+  it("are unbound for good while a version that named them is made", async () => {
+    const request = {
+      name: "raced",
+      source: { kind: "archive" },
+      config: { image: "host", secrets: ["TOKEN"] },
+    } as const;
+    const { server } = await service.servers.deploy(operator, request, uploadOf(["raced", "http"]));
+    await service.servers.change(operator, "raced", { secrets: [], network: { deny: ["denied.example.com"] } });
+    await vi.waitFor(async () => expect((await service.servers.get(operator, "raced")).current).toBe(1), 60_000);
+    const { config } = await service.servers.get(operator, "raced");
+    expect([config.secrets, config.network]).toEqual([[], { deny: ["denied.example.com"] }]);
+    await service.servers.delete(operator, server.id);
   });
 
   it("cannot be named by somebody who may not bind them, or where there is none", async () => {

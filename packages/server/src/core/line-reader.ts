@@ -1,3 +1,4 @@
+import { BytePile } from "../lib/byte-pile.ts";
 import { AppError } from "./errors.ts";
 
 const newline = 10;
@@ -6,8 +7,7 @@ const nothing = Buffer.alloc(0);
 /** Cuts a stream of bytes into lines of a bounded length. */
 export class LineReader {
   readonly #mostBytes: number;
-  #parts: Buffer[] = [];
-  #bytes = 0;
+  readonly #pile = new BytePile();
   #chunk: Buffer = nothing;
 
   constructor(mostBytes: number) {
@@ -22,18 +22,16 @@ export class LineReader {
   next(): string | undefined {
     const end = this.#chunk.indexOf(newline);
     const part = end < 0 ? this.#chunk : this.#chunk.subarray(0, end);
-    this.#bytes += part.length;
-    if (this.#bytes > this.#mostBytes)
+    if (this.#pile.length + part.length > this.#mostBytes)
       throw new AppError("too_large", `the message is too large (limit: ${this.#mostBytes} bytes)`);
     if (end < 0) {
-      if (part.length > 0) this.#parts.push(part);
+      this.#pile.push(part);
       this.#chunk = nothing;
       return undefined;
     }
     this.#chunk = this.#chunk.subarray(end + 1);
-    const line = this.#parts.length === 0 ? part : Buffer.concat([...this.#parts, part]);
-    this.#parts = [];
-    this.#bytes = 0;
-    return line.toString();
+    if (this.#pile.length === 0) return part.toString();
+    this.#pile.push(part);
+    return this.#pile.take().toString();
   }
 }

@@ -1,3 +1,5 @@
+import { BytePile } from "../lib/byte-pile.ts";
+
 const NEWLINE = 10;
 
 /** In place of a line that is longer than allowed: its bytes are dropped up to the next line. */
@@ -6,8 +8,7 @@ export const tooLong = Symbol("a line that is too long");
 /** Cuts what a hostile program writes into lines, in bounded memory. */
 export class ByteLines {
   readonly #mostBytes: number;
-  #parts: Buffer[] = [];
-  #bytes = 0;
+  readonly #pile = new BytePile();
   #isDropping = false;
 
   constructor(mostBytes: number) {
@@ -22,8 +23,7 @@ export class ByteLines {
       if (end < 0) return;
       rest = rest.subarray(end + 1);
       const isWhole = !this.#isDropping;
-      const line = Buffer.concat(this.#parts);
-      this.#clear();
+      const line = this.#pile.take();
       this.#isDropping = false;
       if (isWhole) yield line;
     }
@@ -32,18 +32,12 @@ export class ByteLines {
   /** True if the line has become too long with this part. */
   #hold(part: Buffer): boolean {
     if (this.#isDropping) return false;
-    this.#bytes += part.length;
-    if (this.#bytes <= this.#mostBytes) {
-      if (part.length > 0) this.#parts.push(part);
+    if (this.#pile.length + part.length <= this.#mostBytes) {
+      this.#pile.push(part);
       return false;
     }
-    this.#clear();
+    this.#pile.clear();
     this.#isDropping = true;
     return true;
-  }
-
-  #clear(): void {
-    this.#parts = [];
-    this.#bytes = 0;
   }
 }

@@ -54,6 +54,7 @@ export class ClientSession implements Peer {
   readonly #out = new Turn();
   /** Messages of the server alone from before the client first listened; undefined from then on. */
   #held: Message[] | undefined = [];
+  #heldBytes = 0;
   #waiting = 0;
   #underWay = 0;
   #caller: Caller;
@@ -126,7 +127,9 @@ export class ClientSession implements Peer {
   /** On the stream of the request that it belongs to; where that is gone, on the session's own. */
   async #send(message: Message, about?: Id): Promise<void> {
     if (about === undefined && "method" in message && this.#held !== undefined) {
-      if (this.#held.length < gatewayLimits.questions) this.#held.push(message);
+      this.#heldBytes += Buffer.byteLength(JSON.stringify(message));
+      const hasRoom = this.#held.length < gatewayLimits.questions && this.#heldBytes <= gatewayLimits.heldBytes;
+      if (hasRoom) this.#held.push(message);
       return;
     }
     const sent = forLibrary(message);

@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { AppError } from "../core/errors.ts";
 import { jsonLimits } from "../core/json-limits.ts";
 import { strictJson } from "../core/strict-json.ts";
+import { BytePile } from "../lib/byte-pile.ts";
 import { decodeMessage, toMessage, tooLarge } from "./decode.ts";
 import { gatewayLimits } from "./limits.ts";
 import { type Id, isRecord, type Message } from "./message.ts";
@@ -22,14 +23,12 @@ export function mediaOf({ headers }: IncomingMessage): "json" | "events" | undef
 }
 
 export async function readWhole(answer: IncomingMessage): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
+  const pile = new BytePile();
   for await (const part of answer as AsyncIterable<Buffer>) {
-    bytes += part.length;
-    if (bytes > gatewayLimits.messageBytes) throw tooLarge();
-    parts.push(part);
+    if (pile.length + part.length > gatewayLimits.messageBytes) throw tooLarge();
+    pile.push(part);
   }
-  return Buffer.concat(parts);
+  return pile.take();
 }
 
 /** Passes on each message of a stream, until the server ends it. */

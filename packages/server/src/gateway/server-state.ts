@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AppError } from "../core/errors.ts";
 import type { ServerLink } from "../core/server-link.ts";
 import { gatewayLimits } from "./limits.ts";
-import { type Answer, isRecord, type Notification, type Params, type Request } from "./message.ts";
+import { type Answer, isRecord, type Message, type Notification, type Params, type Request } from "./message.ts";
 import { RpcRefusal } from "./rpc-error.ts";
 import type { Peer, Upstream } from "./upstream.ts";
 import type { HttpSession, Upstreams } from "./upstreams.ts";
@@ -42,6 +42,7 @@ export class ServerState {
   }
 
   async begin(link: ServerLink, handshake: Request): Promise<Answer> {
+    requireRoom(handshake, gatewayLimits.keptBytes);
     this.#handshake = handshake;
     this.#told = await this.#open(link, handshake);
     this.#version = link.version;
@@ -63,7 +64,10 @@ export class ServerState {
   }
 
   /** Refuses what could not be replayed. */
-  admit({ method }: Request): void {
+  admit(request: Request): void {
+    const { method } = request;
+    if (method === "resources/subscribe" || method === "logging/setLevel")
+      requireRoom(request, gatewayLimits.keptRequestBytes);
     if (method !== "resources/subscribe" || this.#subscriptions.size < gatewayLimits.subscriptions) return;
     throw new AppError("limit_exceeded", `a session subscribes to at most ${gatewayLimits.subscriptions} resources`);
   }
@@ -97,7 +101,7 @@ export class ServerState {
   /** Keeps the roots that the client has answered with. */
   noteAnswer(method: string, answer: Answer): void {
     if (method !== "roots/list" || "error" in answer) return;
-    this.#roots = answer.result;
+    this.#roots = sizeOf(answer) > gatewayLimits.keptBytes ? undefined : answer.result; // the client is asked again
     this.#upstream?.roots.resolve();
   }
 
@@ -133,6 +137,11 @@ export class ServerState {
   async #shake(upstream: Upstream, handshake: Request): Promise<Params> {
     const answer = await upstream.request(this.#peer, handshake, { mostMs: gatewayLimits.openMs });
     if ("error" in answer) throw new RpcRefusal(answer.error.code, answer.error.message, { data: { server: true } });
+    if (sizeOf(answer) > gatewayLimits.keptBytes)
+      throw new AppError(
+        "unavailable",
+        `the server's answer to initialize has more than ${gatewayLimits.keptBytes} bytes`,
+      );
     const { protocolVersion } = answer.result;
     if (typeof protocolVersion === "string" && /^[\w.-]{1,32}$/.test(protocolVersion)) return answer.result;
     throw new AppError("unavailable", "the server's answer to initialize names no protocol version");
@@ -196,4 +205,13 @@ export class ServerState {
     if (this.#http !== undefined) upstream?.end(new AppError("unavailable", "the session has ended"));
     this.#http = undefined;
   }
+}
+
+function sizeOf(message: Message): number {
+  return Buffer.byteLength(JSON.stringify(message));
+}
+
+/** A session keeps it as long as it lives. */
+function requireRoom(request: Request, most: number): void {
+  if (sizeOf(request) > most) throw new AppError("too_large", `${request.method} with more than ${most} bytes`);
 }

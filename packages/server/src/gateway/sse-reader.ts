@@ -1,3 +1,4 @@
+import { BytePile } from "../lib/byte-pile.ts";
 import { ByteLines, tooLong } from "./byte-lines.ts";
 import { tooLarge } from "./decode.ts";
 import { gatewayLimits } from "./limits.ts";
@@ -13,8 +14,8 @@ interface SseEvent {
 export class SseReader {
   /** A line may have a name before its data. */
   readonly #lines = new ByteLines(gatewayLimits.messageBytes + 16);
-  #data: Buffer[] = [];
-  #bytes = 0;
+  readonly #data = new BytePile();
+  #hasData = false;
   #id: string | undefined;
   #retryMs: number | undefined;
 
@@ -23,7 +24,7 @@ export class SseReader {
       if (line === tooLong) throw tooLarge();
       const bare = line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
       if (bare.length > 0) this.#field(bare);
-      else if (this.#data.length > 0 || this.#id !== undefined) yield this.#end();
+      else if (this.#hasData || this.#id !== undefined) yield this.#end();
     }
   }
 
@@ -35,15 +36,15 @@ export class SseReader {
     if (name === "id" && value.length <= gatewayLimits.idChars) this.#id = value.toString("latin1");
     if (name === "retry" && /^\d{1,9}$/.test(value.toString("latin1", 0, 10))) this.#retryMs = Number(value);
     if (name !== "data") return;
-    this.#bytes += value.length + 1;
-    if (this.#bytes > gatewayLimits.messageBytes) throw tooLarge();
-    this.#data.push(this.#data.length === 0 ? value : Buffer.concat([newline, value]));
+    if (this.#data.length + value.length + 1 > gatewayLimits.messageBytes) throw tooLarge();
+    if (this.#hasData) this.#data.push(newline);
+    this.#data.push(value);
+    this.#hasData = true;
   }
 
   #end(): SseEvent {
-    const event = { id: this.#id, retryMs: this.#retryMs, data: Buffer.concat(this.#data) };
-    this.#data = [];
-    this.#bytes = 0;
+    const event = { id: this.#id, retryMs: this.#retryMs, data: this.#data.take() };
+    this.#hasData = false;
     this.#id = undefined;
     this.#retryMs = undefined;
     return event;

@@ -35,7 +35,7 @@ export async function serveProgram(sandbox: Sandbox, command: Command, io: Serve
       async (record) => describe(toProcessResult(record, await sandbox.oomKilled().catch(() => false))),
       (error: unknown) => messageOf(error),
     )
-    .finally(() => clean.end());
+    .finally(() => clean.end()?.catch(() => undefined)); // a full disk is no reason to stop the daemon
   await stream.started.catch(async (error: unknown) => {
     const record = await stream.exit.catch(() => undefined);
     if (record?.startError == null) throw error;

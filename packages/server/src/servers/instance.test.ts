@@ -100,6 +100,18 @@ describe("an instance of a hosted server", () => {
     expect(maker.most).toBe(1);
   });
 
+  it("that finds no place is not counted as a crash", async () => {
+    const maker = new Maker();
+    const full = new AppError("limit_exceeded", "all instances are in use");
+    for (let at = 0; at < serverLimits.crashes; at++) {
+      maker.turn = Promise.reject(full);
+      await expect(maker.instance.lease(never)).rejects.toBe(full);
+    }
+    maker.turn = Promise.resolve();
+    (await maker.instance.lease(never)).release();
+    expect(maker.seen).toEqual(["started"]);
+  });
+
   it("ends the calls under way with an error that their outcome is unknown when its program ends", async () => {
     const maker = new Maker();
     const lease = await maker.instance.lease(never);

@@ -188,7 +188,8 @@ export class Instance {
     } catch (error) {
       this.#state = "stopped";
       const isStopped = starting.signal.aborted; // those who wait ask again
-      if (!isStopped) this.#failed(messageOf(error));
+      const isTurnedAway = this.#queued !== undefined; // nothing of it has run
+      if (!isStopped && !isTurnedAway) this.#failed(messageOf(error));
       this.#tellFree();
       if (!isStopped) throw error;
     } finally {

@@ -46,6 +46,8 @@ export interface ServersParts {
 /** Settings that running instances have at once; the others apply with the next start, or the next build. */
 const live = ["network", "secrets", "limits", "idleTimeoutMs"] as const;
 const atStart = ["env", "command", "port"] as const;
+/** Those by which a version that was confirmed runs something else. */
+const program = ["env", "command"] as const;
 
 export class Servers implements HostedServers {
   readonly #parts: ServersParts;
@@ -71,7 +73,8 @@ export class Servers implements HostedServers {
     try {
       const server = await this.#making.take(() => this.#findOrMake(caller, name, request));
       const version = await this.#parts.deploys.begin(caller, server, request, upload);
-      const configThen = () => readConfig(request.config, this.#parts.book.byId(server.id)?.config ?? server.config);
+      const later = pick(request.config, [...atStart, "image"]); // the others are in effect, and may change meanwhile
+      const configThen = () => this.#checkChange(caller, later, this.#parts.book.byId(server.id) ?? server);
       this.#parts.deploys.make({ caller, server, version, request: { ...request, source }, upload, configThen });
       return { server: this.#parts.book.byId(server.id) ?? server, version };
     } catch (error) {
@@ -122,6 +125,8 @@ export class Servers implements HostedServers {
       requireScope(caller.principal, "operate");
     if (changes.network !== undefined && !isSame(config.network, before?.network ?? {}))
       this.#parts.checkNetwork(caller, config.network);
+    const runsOther = program.some((name) => changes[name] !== undefined && !isSame(config[name], before?.[name]));
+    if (server !== undefined && runsOther && this.#mayHaveSecrets(server)) requireScope(caller.principal, "operate");
     const storage = before?.limits.storageBytes;
     const hasData = server !== undefined && this.#sandboxesOf(server).length > 0;
     if (hasData && storage !== undefined && config.limits.storageBytes !== storage)
@@ -129,6 +134,11 @@ export class Servers implements HostedServers {
         hint: "delete the server and deploy it again with another storage",
       });
     return config;
+  }
+
+  /** True if one of its versions gets the server's secrets when it runs, now or after a rollback. */
+  #mayHaveSecrets({ id }: ServerRecord): boolean {
+    return this.#parts.book.versions(id).some(({ held, state }) => !held && state !== "failed");
   }
 
   #sandboxesOf({ id }: Pick<ServerRecord, "id">) {

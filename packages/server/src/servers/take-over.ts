@@ -26,7 +26,7 @@ interface TakeOverParts {
  * starts. Where it does not start, the version before goes on with its data of then.
  */
 export function takeOver(parts: TakeOverParts, given: TakeOver): Promise<ServerVersion> {
-  const { book, sandboxes, onError } = parts;
+  const { book, onError } = parts;
   const { runtime, caller, server, version, config, restore } = given;
   return runtime.exclusively("another version takes over", async () => {
     const before = book.current(server.id);
@@ -34,23 +34,32 @@ export function takeOver(parts: TakeOverParts, given: TakeOver): Promise<ServerV
     try {
       if (restore !== null) await runtime.shared?.restore(restore);
       await runtime.trial(version, config());
+      const data = { server_id: server.id, name: server.name, version: version.number, held: version.held };
+      const isRollback = version.state === "ready";
+      const news: News = { type: "server.deployed", by: caller, data: { ...data, rollback: isRollback } };
+      await book.change(server.id, { current: version.number, config: config() }, [news]);
     } catch (error) {
-      await runtime.stop("the new version did not start");
-      if (saved !== undefined) {
-        await runtime.shared?.restore(saved).catch(onError);
-        await sandboxes.forget(server, saved).catch(onError);
-      }
+      await runtime.stop("the new version did not take over");
+      if (saved !== undefined) await putBack(parts, given, saved);
       throw error;
     } finally {
       runtime.settle();
     }
-    await keepData(parts, server, before, version, saved);
-    const data = { server_id: server.id, name: server.name, version: version.number, held: version.held };
-    const isRollback = version.state === "ready";
-    const news: News = { type: "server.deployed", by: caller, data: { ...data, rollback: isRollback } };
-    await book.change(server.id, { current: version.number, config: config() }, [news]);
+    await keepData(parts, server, before, version, saved).catch(onError);
     return book.changeVersion(version, { state: "ready", step: null, error: null });
   });
+}
+
+/** Data that cannot be put back are kept: they are nowhere else. */
+async function putBack({ sandboxes, onError }: TakeOverParts, given: TakeOver, saved: string): Promise<void> {
+  const { runtime, server } = given;
+  try {
+    await runtime.shared?.restore(saved);
+  } catch (cause) {
+    const { name } = server;
+    return onError(new Error(`cannot put back the data of server ${name}: snapshot ${saved} has them`, { cause }));
+  }
+  await sandboxes.forget(server, saved).catch(onError);
 }
 
 /** The snapshot is the former version's data; that of an earlier time is of no use any more. */

@@ -2,7 +2,9 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { Readable } from "node:stream";
 import { AppError } from "../../core/errors.ts";
+import { LineReader } from "../../core/line-reader.ts";
 import { ask } from "../../http-over/ask.ts";
+import { BytePile } from "../../lib/byte-pile.ts";
 import { randomId } from "../../lib/random-id.ts";
 import { serverLimits } from "../limits.ts";
 import { type Answer, answerIn, Budget, type Peer } from "./peer.ts";
@@ -74,29 +76,28 @@ export class HttpPeer implements Peer {
   /** Finds the answer; other events of a stream do not count. */
   async #answerOf(response: IncomingMessage, id: string): Promise<Answer | undefined> {
     const isStream = String(response.headers["content-type"]).startsWith("text/event-stream");
-    let text = "";
+    const [lines, whole] = [new LineReader(serverLimits.checkBytes), new BytePile()];
+    let data: string[] = [];
     try {
-      for await (const chunk of response.setEncoding("utf8")) {
+      for await (const chunk of response as AsyncIterable<Buffer>) {
         this.#budget.take(chunk.length);
-        text += chunk;
-        if (!isStream) continue;
-        const events = text.split(/\r?\n\r?\n/);
-        text = events.pop() ?? "";
-        for (const event of events) {
-          const answer = answerIn(dataOf(event), id);
+        if (!isStream) whole.push(chunk);
+        else lines.push(chunk);
+        for (let line = lines.next(); line !== undefined; line = lines.next()) {
+          const bare = line.replace(/\r$/, "");
+          if (bare.startsWith("data:")) data.push(bare.slice("data:".length).trimStart());
+          if (bare !== "") continue;
+          const text = data.join("\n");
+          data = [];
+          const answer = text.includes(id) ? answerIn(text, id) : undefined;
           if (answer !== undefined) return answer;
         }
       }
-      return isStream ? undefined : answerIn(text, id);
+      return isStream ? undefined : answerIn(whole.take().toString(), id);
     } finally {
       response.destroy();
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}
-}
-
-function dataOf(event: string): string {
-  const lines = event.split(/\r?\n/).filter((line) => line.startsWith("data:"));
-  return lines.map((line) => line.slice("data:".length).trimStart()).join("\n");
 }
