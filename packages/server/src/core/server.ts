@@ -11,7 +11,7 @@ import type { Caller } from "./principal.ts";
 export const serverIdPattern = /^[0-9a-f]{16}$/;
 export const serverName = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 
-/** Where the code of a version comes from. */
+/** Source of the code of a version. */
 export type ServerSource =
   | { kind: "archive" }
   | { kind: "npm" | "pypi"; package: string; version: string }
@@ -55,7 +55,7 @@ export interface ServerRecord {
 }
 
 export const versionStates = ["building", "checking", "ready", "failed"] as const;
-export type VersionState = (typeof versionStates)[number];
+type VersionState = (typeof versionStates)[number];
 
 /** As the registry proxy delivered it, or (`claimed`) as the installer reports it. */
 export interface ResolvedPackage {
@@ -78,7 +78,7 @@ export interface ServerContact {
   transport: ServerTransport;
   era: ServerEra;
   protocolVersion: string;
-  /** Of HTTP: the path of its endpoint. */
+  /** Path of the endpoint of a server over HTTP. */
   path: string;
   /** Number of tools that it listed. */
   tools: number;
@@ -104,7 +104,7 @@ export interface ServerVersion {
   /** Root with the code; null until it is built, and for a remote server. */
   layerId: LayerId | null;
   bytes: number;
-  /** What the build found to start it with; empty for a remote server. */
+  /** Command that the build found; empty for a remote server. */
   command: readonly string[];
   /** Null until it passed its check. */
   contact: ServerContact | null;
@@ -137,7 +137,7 @@ export interface ServerRecords {
 }
 
 export interface DeployRequest {
-  /** Of a new server, or of the one that gets a new version. Default: the name of the package or folder. */
+  /** Name of a new server, or of the one that gets a new version. Default: the name of the package or folder. */
   name?: string;
   source: ServerSource;
   /** Settings to change with this deploy; the others stay as they are, or have their defaults. */
@@ -154,7 +154,7 @@ export interface Deployed {
   version: ServerVersion;
 }
 
-/** What a server does just now. */
+/** Current state of a server. */
 export interface ServerStatus {
   state: ServerState;
   /** Instances that run: one for HTTP, one for each principal and capability set for stdio. */
