@@ -25,7 +25,7 @@ export interface TestServers extends Service {
   builds: number[];
 }
 
-/** What does not depend on the engine is asked of both in a soak alone; the quick start is followed on both. */
+/** Engines of tests that do not depend on them: both in a soak. The quick start is followed on both. */
 export const enginesOfServers = soak ? engines : engines.slice(0, 1);
 
 export interface ServersHome extends AsyncDisposable {

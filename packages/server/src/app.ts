@@ -326,7 +326,7 @@ export class Caisson implements AsyncDisposable {
     await (await this.#someEngine()).removeLayer(id);
   }
 
-  /** For a layer that few sandboxes lie on, and seldom. */
+  /** Unmounts a layer until a sandbox needs it again. */
   async restLayer(engine: EngineName, id: LayerId): Promise<void> {
     await (await this.#engines.open(engine)).restLayer(id);
   }

@@ -3,7 +3,7 @@ import type { Duplex, Readable, Writable } from "node:stream";
 import type { Caller } from "./principal.ts";
 import type { ServerContact, ServerRecord } from "./server.ts";
 
-/** Client that a connection is for. Servers over HTTP share one instance; one over stdio has an instance for each of these. */
+/** Caller that a connection belongs to. Servers over HTTP share one instance; one over stdio has an instance for each of these. */
 export interface LinkFor {
   /** Id of the caller's key or person. */
   principal: string;

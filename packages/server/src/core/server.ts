@@ -11,7 +11,7 @@ import type { Caller } from "./principal.ts";
 export const serverIdPattern = /^[0-9a-f]{16}$/;
 export const serverName = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 
-/** Source of a version's code. */
+/** Source of the code of a version. */
 export type ServerSource =
   | { kind: "archive" }
   | { kind: "npm" | "pypi"; package: string; version: string }
@@ -78,7 +78,7 @@ export interface ServerContact {
   transport: ServerTransport;
   era: ServerEra;
   protocolVersion: string;
-  /** Path of its endpoint, for HTTP. */
+  /** Path of the endpoint of a server over HTTP. */
   path: string;
   /** Number of tools that it listed. */
   tools: number;
@@ -154,7 +154,7 @@ export interface Deployed {
   version: ServerVersion;
 }
 
-/** State of a server just now. */
+/** Current state of a server. */
 export interface ServerStatus {
   state: ServerState;
   /** Instances that run: one for HTTP, one for each principal and capability set for stdio. */
