@@ -90,7 +90,8 @@ export class Upstream implements Hearer {
   async request(peer: Peer, message: Request, { gone, endless, mostMs }: Asked = {}): Promise<Answer> {
     if (this.#over !== undefined)
       throw new AppError("unavailable", "the server has ended; the call was not made", { hint: "call again" });
-    if (this.#pending.size >= gatewayLimits.underWay)
+    const calls = [...this.#pending.values()].filter(({ isEndless }) => !isEndless);
+    if (endless !== true && calls.length >= gatewayLimits.underWay)
       throw new AppError("limit_exceeded", `${gatewayLimits.underWay} requests to this server are under way`, {
         retryAfterMs: 1_000,
       });
