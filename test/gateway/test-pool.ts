@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AppError } from "../../packages/server/src/core/errors.ts";
 import type { Caller } from "../../packages/server/src/core/principal.ts";
 import type { ServerContact, ServerEra, ServerRecord } from "../../packages/server/src/core/server.ts";
-import type { LinkCarrier, LinkFor, ServerLink, ServerPool } from "../../packages/server/src/core/server-link.ts";
+import type { LinkCarrier, LinkFor, Mask, ServerLink, ServerPool } from "../../packages/server/src/core/server-link.ts";
 
 /** Starts something that answers as a hosted server. */
 export type Start = () => Promise<{ carrier: LinkCarrier; stop: () => void; died?: Promise<unknown> }>;
@@ -32,6 +32,8 @@ export function hosted(era: ServerEra, transport: "stdio" | "http", start: Start
   const id = (++last).toString(16).padStart(16, "0");
   return { id, namespace, contact: { transport, era, protocolVersion, path: "/mcp", tools: 1 }, start };
 }
+
+const unmasked: Mask = (value) => value;
 
 /** Hosted servers that are processes of the test, without sandboxes. */
 export class TestPool implements ServerPool, Disposable {
@@ -67,7 +69,7 @@ export class TestPool implements ServerPool, Disposable {
     let isHeld = true;
     const { incarnation, carrier, ended } = instance;
     return {
-      ...{ incarnation, carrier, version: this.#version, contact: server.contact, ended: ended.signal },
+      ...{ incarnation, carrier, mask: unmasked, version: this.#version, contact: server.contact, ended: ended.signal },
       release: () => {
         if (isHeld) instance.leases -= 1;
         isHeld = false;

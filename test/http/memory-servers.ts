@@ -41,7 +41,7 @@ export class MemoryServers implements HostedServers {
     let held = this.#held.find(({ record }) => record.name === name && record.namespace === namespace);
     if (held === undefined) {
       const ids = { id: randomBytes(8).toString("hex"), name, namespace, createdBy, createdAtMs: Date.now() };
-      const record: ServerRecord = { ...ids, config: usual, current: null, newest: 0 };
+      const record: ServerRecord = { ...ids, config: usual, current: null, newest: 0, savedSnapshotId: null };
       held = { record, versions: [], state: "stopped", lines: ["first line\n", "second \u001b[2Jline\n"] };
       this.#held.unshift(held);
     }

@@ -25,6 +25,10 @@ async def get_settings() -> str:
     base_url = read_secret("SERVICE_URL", "https://api.example.com")
     return hashlib.sha256(api_key.encode()).hexdigest() + " " + base_url + " " + read_secret("NOTHING", "none")
 
+@mcp.tool()
+async def leak() -> dict[str, str]:
+    return {"key": "is " + read_secret("MY_API_KEY")}
+
 if __name__`,
 )}`;
 
@@ -53,7 +57,7 @@ describe.skipIf(!canHost).each(engines)("the quick start on %s", (engine) => {
   }, 300_000);
 
   it.runIf(soak || engine === engines[0])(
-    "[HOS-10] reads secrets and variables in the page's own way",
+    "[HOS-10] [S126] reads secrets and variables in the page's own way, and tells nobody the value of a secret",
     async () => {
       const secrets = hosting.sdk(operator).secrets;
       await secrets.put("MY_API_KEY", secret);
@@ -69,6 +73,11 @@ describe.skipIf(!canHost).each(engines)("the quick start on %s", (engine) => {
       expect(await call()).toEqual([hash, "https://api.example.com", "none"]);
       await hosting.caisson(operator, "servers", "set", "settings", "--env", "SERVICE_URL=https://other.example.com");
       expect(await call()).toEqual([hash, "https://other.example.com", "none"]);
+      const client = await connectTo(new URL(server.endpoint), operator, "auto");
+      const { content, structuredContent } = await client.callTool({ name: "leak" });
+      expect(JSON.stringify([content, structuredContent])).not.toContain(secret);
+      expect(structuredContent).toEqual({ key: "is ***REDACTED***" });
+      await client.close();
     },
     300_000,
   );

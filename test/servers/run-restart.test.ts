@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openServerSandboxes } from "../../packages/server/src/compose/server-sandboxes.ts";
 import { findLeaks } from "../leaks.ts";
 import {
   anybody,
@@ -78,6 +79,27 @@ describe("a version that was being made when the daemon ended", () => {
     expect(second.fleet.ofServers().map(({ labels }) => labels["server.use"])).not.toContain("check");
     expect(await callTool(second, "label")).toBe("one");
     await removeAll(second);
+    await second[Symbol.asyncDispose]();
+  }, 60_000);
+
+  it("[S123] leaves the data as they were before it, where it had begun to change them", async () => {
+    await using home = await makeServersHome("container");
+    const first = await home.open();
+    await deploy(first, ["one", "http"]);
+    expect(await callTool(first, "count")).toBe("1");
+    const { fleet, policies, caisson, serverBook, storage } = first;
+    const sandboxes = openServerSandboxes({ fleet, policies, caisson, snapshots: storage.snapshots });
+    const [shared] = sandboxes.all();
+    if (shared === undefined) throw new Error("the server has no sandbox");
+    const savedSnapshotId = await sandboxes.save(shared.server, shared.id, "before version 2");
+    await serverBook.change(shared.server.id, { savedSnapshotId });
+    expect(await callTool(first, "count")).toBe("2"); // as the next version in its trial
+    await first[Symbol.asyncDispose]();
+    const second = await home.open();
+    expect(second.serverBook.byId(shared.server.id)?.savedSnapshotId).toBe(null);
+    expect(await callTool(second, "count")).toBe("2");
+    await removeAll(second);
+    expect(second.errors).toEqual([]);
     await second[Symbol.asyncDispose]();
   }, 60_000);
 });

@@ -15,7 +15,17 @@ const config: ServerRecord["config"] = {
 
 function server(id: string, more: Partial<ServerRecord> = {}): ServerRecord {
   const made = { createdAtMs: 1_000, createdBy: "key-1" };
-  return { id, namespace: "default", name: id, config, current: null, newest: 0, ...made, ...more };
+  return {
+    id,
+    namespace: "default",
+    name: id,
+    config,
+    current: null,
+    newest: 0,
+    savedSnapshotId: null,
+    ...made,
+    ...more,
+  };
 }
 
 function version(serverId: string, number: number, more: Partial<ServerVersion> = {}): ServerVersion {
@@ -33,7 +43,13 @@ export function serverContract(name: string, store: () => RecordStore, reopen: (
       const { servers } = store();
       await servers.insert(server("old"));
       await servers.insert(server("new", { createdAtMs: 2_000, namespace: "other" }));
-      const changes = { current: 2, newest: 3, config: { ...config, command: ["python", "a b"] }, name: "renamed" };
+      const changes = {
+        current: 2,
+        newest: 3,
+        savedSnapshotId: "snapshot",
+        config: { ...config, command: ["python", "a b"] },
+        name: "renamed",
+      };
       await servers.update("old", changes);
       await reopen();
       expect(await store().servers.list()).toEqual([

@@ -118,6 +118,7 @@ function running(sandbox: Sandbox): RunningSandbox {
     id: sandbox.id,
     lost: sandbox.lost,
     dial: (port) => sandbox.wire.tunnels.dial(port),
+    mask: (value) => sandbox.redactor.value(value),
     run: ({ command, ...io }) =>
       serveProgram(sandbox, toCommand({ what: { argv: command }, as: "run", cwd: codeFolder, stdin: "stream" }), io),
     use: async () => {

@@ -18,6 +18,9 @@ export type LinkCarrier =
   /** Opens a connection to its HTTP port; `host` is its Host field. Usable as long as the instance lives. */
   | { kind: "http"; dial: () => Promise<Duplex>; host: string };
 
+/** Masks values of secrets in what a server said; the same object where there is none. */
+export type Mask = <T>(value: T) => T;
+
 /**
  * A lease on a running instance: it is not stopped while there is one. The carrier stays usable after the release, until the
  * instance ends; an open stream is no lease, so that clients that only listen keep no server awake.
@@ -28,6 +31,8 @@ export interface ServerLink {
   readonly version: number;
   readonly contact: ServerContact;
   readonly carrier: LinkCarrier;
+  /** For the secrets that the instance has. */
+  readonly mask: Mask;
   /** Aborted when the instance ends, whatever the cause; the reason is an AppError. */
   readonly ended: AbortSignal;
   release(): void;

@@ -50,6 +50,8 @@ export interface ServerRecord {
   current: number | null;
   /** The number of the newest version: numbers are not given twice. */
   newest: number;
+  /** /data as it was before a version that has not taken over yet: the next daemon puts it back. */
+  savedSnapshotId: string | null;
   createdAtMs: number;
   createdBy: string;
 }
@@ -122,7 +124,7 @@ export interface ServerRecords {
   insert(record: ServerRecord, within?: Batch): Promise<void>;
   update(
     id: string,
-    changes: Partial<Pick<ServerRecord, "name" | "config" | "current" | "newest">>,
+    changes: Partial<Pick<ServerRecord, "name" | "config" | "current" | "newest" | "savedSnapshotId">>,
     within?: Batch,
   ): Promise<void>;
   /** All namespaces', newest first. */

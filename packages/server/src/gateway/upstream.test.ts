@@ -1,11 +1,18 @@
 import { describe, expect, it } from "vitest";
+import { gatewayLimits } from "./limits.ts";
 import type { Message } from "./message.ts";
 import { type Peer, Upstream } from "./upstream.ts";
 
 function open() {
   const sent: Message[] = [];
   const ended = new AbortController();
-  const kind = { incarnation: "i", ended: ended.signal, cancelsByMessage: true, guessesOwner: true };
+  const kind = {
+    incarnation: "i",
+    ended: ended.signal,
+    mask: <T>(value: T) => value,
+    cancelsByMessage: true,
+    guessesOwner: true,
+  };
   const upstream = new Upstream(kind, () => ({
     send: async (message) => void sent.push(message),
     close: () => undefined,
@@ -52,4 +59,14 @@ it("[S136] requests under way fail with an unknown outcome when their instance e
   ended.abort(new Error("any"));
   await expect(request).rejects.toThrow("the outcome of the call is unknown");
   await expect(upstream.request(peer(), { jsonrpc: "2.0", id: 1, method: "ping" })).rejects.toThrow("not made");
+});
+
+it("[S133] streams without an end take no place of a call", async () => {
+  const { upstream, sent, peer } = open();
+  const listen = (id: number) =>
+    upstream.request(peer(), { jsonrpc: "2.0", id, method: "subscriptions/listen" }, { endless: true });
+  for (let id = 0; id < gatewayLimits.underWay; id++) listen(id).catch(() => undefined);
+  upstream.request(peer(), { jsonrpc: "2.0", id: "call", method: "tools/call" }).catch(() => undefined);
+  await Promise.resolve();
+  expect(sent.at(-1)).toMatchObject({ method: "tools/call" });
 });

@@ -2,6 +2,7 @@
 import { setMaxListeners } from "node:events";
 import { SUBSCRIPTION_ID_META_KEY } from "@modelcontextprotocol/server";
 import { AppError } from "../core/errors.ts";
+import type { Mask } from "../core/server-link.ts";
 import { Once } from "../lib/once.ts";
 import { gatewayLimits } from "./limits.ts";
 import type { Hearer, Line } from "./line.ts";
@@ -31,6 +32,8 @@ interface UpstreamKind {
   incarnation: string;
   /** Aborted when the instance ends. */
   ended: AbortSignal;
+  /** Masks the values of the server's secrets. */
+  mask: Mask;
   /** False where closing its connection ends a request (2026-07-28 over HTTP). */
   cancelsByMessage: boolean;
   /** False where every message says to which request it belongs, or is dropped (2026-07-28). */
@@ -90,7 +93,8 @@ export class Upstream implements Hearer {
   async request(peer: Peer, message: Request, { gone, endless, mostMs }: Asked = {}): Promise<Answer> {
     if (this.#over !== undefined)
       throw new AppError("unavailable", "the server has ended; the call was not made", { hint: "call again" });
-    if (this.#pending.size >= gatewayLimits.underWay)
+    const calls = [...this.#pending.values()].filter(({ isEndless }) => !isEndless);
+    if (endless !== true && calls.length >= gatewayLimits.underWay)
       throw new AppError("limit_exceeded", `${gatewayLimits.underWay} requests to this server are under way`, {
         retryAfterMs: 1_000,
       });
@@ -154,7 +158,9 @@ export class Upstream implements Hearer {
     for (const pending of [...this.#pending.values()]) if (!pending.isEndless) pending.fail(error);
   }
 
-  hear(message: Message, about: Id | undefined): void {
+  hear(said: Message, about: Id | undefined): void {
+    const message = this.#masked(said, about);
+    if (message === undefined) return;
     if (isAnswer(message)) return this.#pending.get(message.id)?.settle(message); // one that nobody waits for is dropped
     const owner = about === undefined ? undefined : this.#pending.get(about);
     if (isRequest(message)) return this.#question(message, owner ?? this.#newest());
@@ -165,6 +171,17 @@ export class Upstream implements Hearer {
     const found = owner ?? this.#ownerOf(message);
     if (found !== undefined) return found.peer.hear(message, found.id);
     if (this.#kind.guessesOwner) for (const peer of this.#peers) peer.hear(message, undefined);
+  }
+
+  /** Undefined for one that cannot be looked through: its request fails, and a message of no request is dropped. */
+  #masked(said: Message, about: Id | undefined): Message | undefined {
+    try {
+      return this.#kind.mask(said);
+    } catch (error) {
+      const id = isAnswer(said) ? said.id : about;
+      if (id !== undefined) this.#pending.get(id)?.fail(error);
+      return undefined;
+    }
   }
 
   #question(message: Request, owner: PendingRequest | undefined): void {

@@ -29,35 +29,38 @@ export class Upstreams {
 
   legacy(link: ServerLink): LegacyUpstream {
     if (link.carrier.kind === "stdio") return { upstream: this.#overStdio(link, true) };
-    const { incarnation, ended, carrier, contact } = link;
+    const { incarnation, ended, mask, carrier, contact } = link;
     const speech = new LegacySpeech();
     const made: { line?: HttpLine } = {};
-    const upstream = new Upstream({ incarnation, ended, cancelsByMessage: true, guessesOwner: true }, (hearer) => {
-      made.line = new HttpLine({ ...carrier, path: contact.path }, speech, hearer);
-      return made.line;
-    });
+    const upstream = new Upstream(
+      { incarnation, ended, mask, cancelsByMessage: true, guessesOwner: true },
+      (hearer) => {
+        made.line = new HttpLine({ ...carrier, path: contact.path }, speech, hearer);
+        return made.line;
+      },
+    );
     return { upstream, http: { speech, line: made.line as HttpLine } };
   }
 
   modern(link: ServerLink): ModernUpstream {
-    const { incarnation, ended, carrier, contact } = link;
+    const { incarnation, ended, mask, carrier, contact } = link;
     if (carrier.kind === "stdio") return { upstream: this.#overStdio(link, false) };
     const known = this.#modern.get(incarnation);
     if (known !== undefined) return known;
     const headers = new ToolHeaders();
     const speech = new ModernSpeech((message) => headers.fieldsOf(message));
     const upstream = new Upstream(
-      { incarnation, ended, cancelsByMessage: false, guessesOwner: false },
+      { incarnation, ended, mask, cancelsByMessage: false, guessesOwner: false },
       (hearer) => new HttpLine({ ...carrier, path: contact.path }, speech, hearer),
     );
     return this.#keep(this.#modern, link, { upstream, headers });
   }
 
   #overStdio(link: ServerLink, guessesOwner: boolean): Upstream {
-    const { incarnation, ended, carrier } = link;
+    const { incarnation, ended, mask, carrier } = link;
     const known = this.#stdio.get(incarnation);
     if (known !== undefined || carrier.kind !== "stdio") return known as Upstream;
-    const kind = { incarnation, ended, cancelsByMessage: true, guessesOwner };
+    const kind = { incarnation, ended, mask, cancelsByMessage: true, guessesOwner };
     return this.#keep(this.#stdio, link, new Upstream(kind, (hearer) => new StdioLine(carrier, hearer)));
   }
 

@@ -15,6 +15,7 @@ async function messagesOf(image: DeployParts["image"]) {
     ...{ caller: { principal, requestId: "request" }, version, upload: undefined },
     server: { id: version.serverId } as ServerRecord,
     request: { source: { kind: "npm", package: "echo", version: "" }, config: {} },
+    place: new DisposableStack(),
     configThen: () => ({ image: "tools" }) as ServerConfig,
   });
   return await Array.fromAsync(deploys.follow(version, new AbortController().signal));

@@ -55,6 +55,8 @@ interface Making {
   upload: Upload | undefined;
   /** Settings once the version has taken over. */
   configThen: () => ServerConfig;
+  /** Its place among the versions of the namespace. */
+  place: Disposable;
   log: BuildLog;
   signal: AbortSignal;
 }
@@ -64,11 +66,31 @@ export class Deploys implements AsyncDisposable {
   readonly #turns = new Map<string, Turn>();
   readonly #logs = new Map<string, BuildLog>();
   readonly #underWay = new Set<Promise<void>>();
+  /** Versions in the making, by namespace. */
+  readonly #making = new Map<string, number>();
   /** By server, for each of which a version was made since the daemon started. */
   readonly #endings = new Map<string, AbortController>();
 
   constructor(parts: DeployParts) {
     this.#parts = parts;
+  }
+
+  /** Takes a place for a version of this caller's namespace, until it is made. */
+  reserve({ principal: { namespace } }: Caller): DisposableStack {
+    const making = this.#making.get(namespace) ?? 0;
+    if (making >= serverLimits.making)
+      throw new AppError("limit_exceeded", `the namespace makes ${making} versions of servers already`, {
+        hint: "wait until one is ready",
+        retryAfterMs: 5_000,
+      });
+    this.#making.set(namespace, making + 1);
+    const place = new DisposableStack();
+    place.defer(() => {
+      const left = (this.#making.get(namespace) ?? 1) - 1;
+      if (left === 0) this.#making.delete(namespace);
+      else this.#making.set(namespace, left);
+    });
+    return place;
   }
 
   /** A path for an upload that nobody else has. */
@@ -100,7 +122,7 @@ export class Deploys implements AsyncDisposable {
   }
 
   make(making: Omit<Making, "log" | "signal">): void {
-    const { server, version } = making;
+    const { server, version, place } = making;
     const log = new BuildLog();
     const key = keyOf(version);
     this.#logs.set(key, log);
@@ -110,6 +132,7 @@ export class Deploys implements AsyncDisposable {
       .take(() => this.#make({ ...making, caller: unattended(making.caller), log, signal: ending.signal }))
       .catch(this.#parts.onError)
       .finally(() => {
+        place[Symbol.dispose]();
         this.#logs.delete(key);
         this.#underWay.delete(made);
       });

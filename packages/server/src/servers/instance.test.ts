@@ -54,7 +54,8 @@ class Maker {
       this.running.delete(one);
       resolve("closed");
     };
-    return { carrier: { kind: "http", dial: () => Promise.reject(new Error("none")), host: "" }, ended, close };
+    const carrier = { kind: "http", dial: () => Promise.reject(new Error("none")), host: "" } as const;
+    return { carrier, mask: (value) => value, ended, close };
   }
 }
 

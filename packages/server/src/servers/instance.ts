@@ -1,6 +1,6 @@
 /** One instance of a hosted server: who may start it, who uses it, and when it ends. */
 import { AppError, messageOf } from "../core/errors.ts";
-import type { LinkCarrier } from "../core/server-link.ts";
+import type { LinkCarrier, Mask } from "../core/server-link.ts";
 import type { Clock } from "../lib/clock.ts";
 import { randomId } from "../lib/random-id.ts";
 import { abortable } from "./abortable.ts";
@@ -9,6 +9,7 @@ import { serverLimits } from "./limits.ts";
 /** A program that answers. */
 export interface Program {
   carrier: LinkCarrier;
+  mask: Mask;
   /** Resolves with why it is over. */
   ended: Promise<string>;
   /** Ends it, and whatever it left behind. Called once, also after it has ended. */
@@ -36,6 +37,7 @@ type State = "stopped" | "starting" | "running" | "stopping";
 export interface Lease {
   readonly incarnation: string;
   readonly carrier: LinkCarrier;
+  readonly mask: Mask;
   readonly ended: AbortSignal;
   release(): void;
 }
@@ -137,7 +139,7 @@ export class Instance {
       isHeld = false;
       if (this.#run?.incarnation === incarnation) this.#returned();
     };
-    return { incarnation, carrier: program.carrier, ended: ended.signal, release };
+    return { incarnation, carrier: program.carrier, mask: program.mask, ended: ended.signal, release };
   }
 
   #returned(): void {

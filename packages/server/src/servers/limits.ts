@@ -7,6 +7,8 @@ export const serverLimits = {
   /** Servers of one namespace, and of all. */
   perNamespace: 2_000,
   servers: 10_000,
+  /** Versions of one namespace that are uploaded, wait or are made at a time: each may hold an archive. */
+  making: 16,
   /** Versions that are kept. */
   versions: 5,
   archiveBytes: 250 * MiB,

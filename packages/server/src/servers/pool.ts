@@ -9,6 +9,7 @@ import type { ServerBook } from "./server-book.ts";
 import { ServerLog } from "./server-log.ts";
 import { ServerRuntime } from "./server-runtime.ts";
 import type { ServerSandboxes } from "./server-sandboxes.ts";
+import { finishTakeOvers } from "./take-over.ts";
 
 export interface PoolParts {
   book: ServerBook;
@@ -34,6 +35,7 @@ export class RunningServers implements ServerPool, AsyncDisposable {
   static async open(parts: PoolParts): Promise<RunningServers> {
     const { book, sandboxes, onError } = parts;
     const stale = sandboxes.all().filter(({ use, server }) => use === "check" || book.byId(server.id) === undefined);
+    await finishTakeOvers(parts);
     await Promise.all(stale.map(({ server, id }) => sandboxes.destroy(server, id).catch(onError)));
     return new RunningServers(parts);
   }

@@ -30,6 +30,10 @@ export class ServerBook {
     for (const version of (await parts.records.versions()).reverse()) {
       book.#put(version);
       if (version.state === "ready" || version.state === "failed") continue;
+      if (book.#servers.get(version.serverId)?.current === version.number) {
+        await book.changeVersion(version, { state: "ready", step: null, error: null }); // it had taken over
+        continue;
+      }
       const error = `${version.step ?? "build"}: the daemon ended`;
       await book.changeVersion(version, { state: "failed", error });
     }

@@ -136,6 +136,7 @@ export class ServerRuntime {
     const kept = opened.move();
     return {
       carrier,
+      mask: sandbox.mask,
       ended: ended.then((why) => [why, writer.tail()].join("\n").trim()),
       close: async () => {
         await using _rest = kept;

@@ -1,4 +1,5 @@
 /** Sandboxes of hosted servers, as this use case needs them; it is given them. */
+
 import type { Duplex } from "node:stream";
 import type { PolicyDraft } from "../core/egress-policies.ts";
 import type { SandboxLimits } from "../core/engine.ts";
@@ -6,6 +7,7 @@ import type { ChosenImage } from "../core/image-record.ts";
 import type { LayerId } from "../core/layer.ts";
 import type { ServedIo, ServedProgram } from "../core/served-program.ts";
 import type { ServerRecord } from "../core/server.ts";
+import type { Mask } from "../core/server-link.ts";
 
 /** Says whose a sandbox is. */
 export type ServerOwner = Pick<ServerRecord, "id" | "namespace">;
@@ -39,6 +41,8 @@ export interface RunningSandbox {
   run(program: ProgramTerms): Promise<ServedProgram>;
   /** Connects to a port inside. */
   dial(port: number): Promise<Duplex>;
+  /** Masks values of secrets that it has. */
+  readonly mask: Mask;
   /** Resolves with the reason when it is gone, asked for or not. */
   readonly lost: Promise<string>;
   use(): Promise<{ cpuMs: number; memoryBytes: number }>;

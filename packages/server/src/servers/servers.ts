@@ -51,7 +51,7 @@ const program = ["env", "command"] as const;
 
 export class Servers implements HostedServers {
   readonly #parts: ServersParts;
-  /** Servers are made one after the other, so that no two have one name. */
+  /** Servers and versions are recorded one after the other, so that no two have one name or number. */
   readonly #making = new Turn();
 
   constructor(parts: ServersParts) {
@@ -69,13 +69,24 @@ export class Servers implements HostedServers {
     const name = nameOf(request);
     this.#parts.journal.requireRoom(caller.principal);
     this.#checkChange(caller, request.config, this.#find(caller, name));
+    using place = this.#parts.deploys.reserve(caller);
     const upload = await this.#store(source, archive);
     try {
-      const server = await this.#making.take(() => this.#findOrMake(caller, name, request));
-      const version = await this.#parts.deploys.begin(caller, server, request, upload);
+      const { server, version } = await this.#making.take(async () => {
+        const server = await this.#findOrMake(caller, name, request);
+        return { server, version: await this.#parts.deploys.begin(caller, server, request, upload) };
+      });
       const later = pick(request.config, [...atStart, "image"]); // the others are in effect, and may change meanwhile
       const configThen = () => this.#checkChange(caller, later, this.#parts.book.byId(server.id) ?? server);
-      this.#parts.deploys.make({ caller, server, version, request: { ...request, source }, upload, configThen });
+      this.#parts.deploys.make({
+        caller,
+        server,
+        version,
+        request: { ...request, source },
+        upload,
+        configThen,
+        place: place.move(),
+      });
       return { server: this.#parts.book.byId(server.id) ?? server, version };
     } catch (error) {
       if (upload !== undefined) await rm(upload.path, { force: true });
@@ -106,7 +117,7 @@ export class Servers implements HostedServers {
       throw full(`the namespace may have ${serverLimits.perNamespace} servers`);
     const record: ServerRecord = {
       ...{ id: randomId(8, "hex"), namespace, name, config: readConfig({ ...config, secrets: [] }) },
-      ...{ current: null, newest: 0, createdAtMs: clock.wallMs(), createdBy },
+      ...{ current: null, newest: 0, savedSnapshotId: null, createdAtMs: clock.wallMs(), createdBy },
     };
     await book.insert(record);
     try {

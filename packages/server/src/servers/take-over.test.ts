@@ -28,7 +28,8 @@ async function takeOverThatFailsAt(...failing: string[]): Promise<{ seen: string
   } as unknown as ServerRuntime;
   const book = {
     current: () => before,
-    change: () => act("record"),
+    change: (_: string, changes: Partial<ServerRecord>) =>
+      act(changes.current !== undefined ? "record" : changes.savedSnapshotId === null ? "unmark" : "mark"),
     changeVersion: () => act("version"),
   } as unknown as ServerBook;
   const sandboxes = { forget: (_: unknown, id: string) => act(`forget ${id}`) } as unknown as ServerSandboxes;
@@ -42,16 +43,35 @@ async function takeOverThatFailsAt(...failing: string[]): Promise<{ seen: string
 describe("a version that takes over", () => {
   it("[S123] and cannot be recorded stops, and the data of the one before come back", async () => {
     const { seen } = await takeOverThatFailsAt("record");
-    expect(seen).toEqual(["saved", "trial", "record", "stop", "restore saved", "forget saved", "settle", "threw"]);
+    expect(seen).toEqual([
+      "saved",
+      "mark",
+      "trial",
+      "record",
+      "stop",
+      "restore saved",
+      "unmark",
+      "forget saved",
+      "settle",
+      "threw",
+    ]);
   });
 
   it("[S123] and fails where the data cannot be put back leaves the snapshot that has them", async () => {
     const { seen, errors } = await takeOverThatFailsAt("trial", "restore saved");
-    expect(seen).toEqual(["saved", "trial", "stop", "restore saved", "settle", "threw"]);
+    expect(seen).toEqual(["saved", "mark", "trial", "stop", "restore saved", "settle", "threw"]);
     expect(String(errors[0])).toBe("Error: cannot put back the data of server made: snapshot saved has them");
   });
 
   it("keeps the data of the one before", async () => {
-    expect((await takeOverThatFailsAt()).seen).toEqual(["saved", "trial", "record", "settle", "version", "version"]);
+    expect((await takeOverThatFailsAt()).seen).toEqual([
+      "saved",
+      "mark",
+      "trial",
+      "record",
+      "settle",
+      "version",
+      "version",
+    ]);
   });
 });

@@ -32,12 +32,13 @@ export function takeOver(parts: TakeOverParts, given: TakeOver): Promise<ServerV
     const before = book.current(server.id);
     const saved = await runtime.shared?.save(`before version ${version.number}`);
     try {
+      if (saved !== undefined) await book.change(server.id, { savedSnapshotId: saved });
       if (restore !== null) await runtime.shared?.restore(restore);
       await runtime.trial(version, config());
       const data = { server_id: server.id, name: server.name, version: version.number, held: version.held };
       const isRollback = version.state === "ready";
       const news: News = { type: "server.deployed", by: caller, data: { ...data, rollback: isRollback } };
-      await book.change(server.id, { current: version.number, config: config() }, [news]);
+      await book.change(server.id, { current: version.number, config: config(), savedSnapshotId: null }, [news]);
     } catch (error) {
       await runtime.stop("the new version did not take over");
       if (saved !== undefined) await putBack(parts, given, saved);
@@ -51,7 +52,7 @@ export function takeOver(parts: TakeOverParts, given: TakeOver): Promise<ServerV
 }
 
 /** Data that cannot be put back are kept: they are nowhere else. */
-async function putBack({ sandboxes, onError }: TakeOverParts, given: TakeOver, saved: string): Promise<void> {
+async function putBack({ book, sandboxes, onError }: TakeOverParts, given: TakeOver, saved: string): Promise<void> {
   const { runtime, server } = given;
   try {
     await runtime.shared?.restore(saved);
@@ -59,7 +60,27 @@ async function putBack({ sandboxes, onError }: TakeOverParts, given: TakeOver, s
     const { name } = server;
     return onError(new Error(`cannot put back the data of server ${name}: snapshot ${saved} has them`, { cause }));
   }
+  await book.change(server.id, { savedSnapshotId: null });
   await sandboxes.forget(server, saved).catch(onError);
+}
+
+/** A daemon that ended in the midst of it leaves data that the version which did not take over may have changed. */
+export async function finishTakeOvers({ book, sandboxes, onError }: TakeOverParts): Promise<void> {
+  for (const record of book.all()) {
+    const { savedSnapshotId: saved } = record;
+    if (saved === null) continue;
+    try {
+      const shared = sandboxes.all().find(({ server, use }) => server.id === record.id && use === "shared");
+      if (shared !== undefined) {
+        await sandboxes.restore(shared.server, shared.id, saved);
+        await sandboxes.stop(shared.server, shared.id);
+      }
+      await book.change(record.id, { savedSnapshotId: null });
+      await sandboxes.forget({ id: record.id, namespace: record.namespace }, saved);
+    } catch (cause) {
+      onError(new Error(`cannot put back the data of server ${record.name}: snapshot ${saved} has them`, { cause }));
+    }
+  }
 }
 
 /** The snapshot is the former version's data; that of an earlier time is of no use any more. */

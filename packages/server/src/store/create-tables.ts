@@ -320,6 +320,7 @@ export const createTables: readonly string[] = [
     config text not null,
     current integer,
     newest integer not null,
+    saved_snapshot_id text,
     created_at_ms integer not null,
     created_by text not null
   )`,
