@@ -13,7 +13,7 @@ export const gatewayLimits = {
   /** Sessions that nobody uses end after this time, and are looked for this often. */
   sessionIdleMs: 24 * 3_600_000,
   expireEveryMs: 60_000,
-  /** What a session keeps for its server's next instance: each handshake, and roots; each subscription, and the log level. */
+  /** Bytes that a session keeps for its server's next instance: each handshake, and roots; each subscription, and the log level. */
   keptBytes: 256 * 1024,
   keptRequestBytes: 4 * 1024,
   /** Messages that wait until the client listens for the first time. */
