@@ -197,7 +197,24 @@ describe("hosted servers on the command line", () => {
     expect(await said("servers", "stop", "all")).toBe("all: stopped");
     expect(await said("servers", "set", "all", "--env", "A=1")).toBe("all: changed, restarted");
     expect(await said("servers", "set", "all", "--memory", "2G", "--idle", "60")).toBe("all: changed");
+    await said(
+      "servers",
+      "set",
+      "all",
+      "--command",
+      "python other.py",
+      "--secret",
+      "KEY",
+      "--allow-domain",
+      "example.com",
+    );
+    const clear = ["command", "env", "secret", "allow-domain"].flatMap((name) => ["--clear", name]);
+    await said("servers", "set", "all", ...clear);
+    const { config } = JSON.parse(await said("servers", "show", "all", "--json"));
+    expect(config).toMatchObject({ command: null, env: {}, secrets: [], network: {} });
     expect((await caisson(["servers", "set", "all"])).code).toBe(2);
+    expect((await caisson(["servers", "set", "all", "--clear", "port"])).stderr).toContain("cannot clear");
+    expect((await caisson(["servers", "set", "all", "--clear", "env", "--env", "A=1"])).stderr).toContain("exclude");
     await said("servers", "rm", "all");
     expect((await caisson(["servers", "show", "all"])).stderr).toContain("unknown server");
   });

@@ -62,6 +62,40 @@ export function settingsOf(options: ParsedOptions): ServerSettings {
   });
 }
 
+const cleared = {
+  command: { command: null },
+  env: { env: {} },
+  secret: { secrets: [] },
+  "allow-domain": { network: {} },
+} as const satisfies Record<string, ServerSettings>;
+
+export const clearOption = {
+  clear: {
+    type: "string",
+    multiple: true,
+    value: "SETTING",
+    help: `setting to empty, repeatable: ${Object.keys(cleared).join(", ")}`,
+  },
+} as const satisfies OptionSpecs;
+
+/** Settings that become empty. One that is also given a value is refused. */
+export function clearedBy(options: ParsedOptions, given: ServerSettings): ServerSettings {
+  return Object.assign({}, ...options.texts("clear").map((name) => clearedSetting(name, given)));
+}
+
+function clearedSetting(name: string, given: ServerSettings): ServerSettings {
+  const setting = Object.entries(cleared).find(([one]) => one === name)?.[1];
+  if (setting === undefined)
+    throw new AppError("invalid", `cannot clear ${JSON.stringify(name)}`, {
+      hint: `settings that can be empty: ${Object.keys(cleared).join(", ")}`,
+    });
+  if (Object.keys(setting).some((field) => field in given))
+    throw new AppError("invalid", `--clear ${name} and --${name} exclude each other`, {
+      hint: `--${name} alone replaces all values`,
+    });
+  return setting;
+}
+
 function networkOf(options: ParsedOptions): ServerSettings["network"] {
   const [rules, ranges] = [options.texts("allow-domain"), options.texts("range")];
   if (rules.length === 0 && ranges.length > 0)

@@ -4,7 +4,7 @@ import { parseNumber } from "../../core/size.ts";
 import type { RunIo } from "../run.ts";
 import { visible } from "../terminal.ts";
 import { connectVerb } from "./connect-client.ts";
-import { settingOptions, settingsOf } from "./server-options.ts";
+import { clearedBy, clearOption, settingOptions, settingsOf } from "./server-options.ts";
 import { tellJson, tellLine, tellTime } from "./tell.ts";
 import { readArguments } from "./tools.ts";
 import type { Verb } from "./verb.ts";
@@ -79,12 +79,13 @@ const set: Verb = {
   usage: "SERVER",
   words: [1, 1],
   about:
-    "A repeatable option replaces all values of its setting.\n" +
+    "A repeatable option replaces all values of its setting; --clear removes them.\n" +
     "Network, secrets, limits and idle timeout change at once. Environment, command and port restart a running server, and\n" +
     "the output says so. The image counts from the next deploy on. The storage changes only before the server has data.",
-  options: settingOptions,
+  options: { ...settingOptions, ...clearOption },
   run: async ({ caisson, words: [server = ""], options, io, json }) => {
-    const settings = settingsOf(options);
+    const given = settingsOf(options);
+    const settings = { ...given, ...clearedBy(options, given) };
     if (Object.keys(settings).length === 0) throw new AppError("invalid", "missing a setting", { hint: "see --help" });
     const changed = await caisson.servers.change(server, settings);
     if (json) return tellJson(io, changed);
