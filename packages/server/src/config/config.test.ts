@@ -236,8 +236,8 @@ describe("the configuration", () => {
     expect(await options({ ...open, ...files })).toMatchObject({
       certificate: { certFile: "/etc/cert.pem", keyFile: "/etc/key.pem" },
       address: "https://0.0.0.0:7420",
-      linkBase: "https://localhost:7420",
     });
+    expect(daemonOptions(await load({ variables: { ...open, ...files } })).linkBase).toBe("https://localhost:7420");
     const hosts = async (listen: string) =>
       daemonOptions(await load({ variables: { ...files, CAISSON_LISTEN: listen } })).hosts;
     expect([await hosts("192.0.2.1"), await hosts("fd00::1"), await hosts("::")]).toEqual([
