@@ -132,7 +132,7 @@ describe("a session", () => {
     const { starts } = at.pool;
     expect((await crashed.call("crash")).error?.message).toMatch(/unknown|ended|no answer/);
     expect(at.pool.starts).toBe(starts);
-    expect(textOf(await crashed.call("echo", { text: "back" }))).toBe("back");
+    await eventually(async () => textOf(await crashed.call("echo", { text: "back" }))).toBe("back");
   });
 
   it("[S136] [HOS-12] keeps no server awake by a stream, nor by a ping", async () => {

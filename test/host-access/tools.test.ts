@@ -97,7 +97,7 @@ describe.each(engines)("the host's tools, with a sandbox on %s", (name) => {
   it("are seven, with the names of the seed, in a set of their own", async () => {
     const { tools } = await client.listTools();
     for (const [one] of names) expect(tools.map((tool) => tool.name)).toContain(one);
-    const { json } = await (await server.as("viewer")).send("GET", "/api/v1/tools?set=host");
+    const { json } = await (await server.as("operator")).send("GET", "/api/v1/tools?set=host");
     expect(json.items.map((tool: { name: string }) => tool.name).sort()).toEqual(names.map(([one]) => one).sort());
   });
 

@@ -118,7 +118,9 @@ describe.skipIf(ordinary)("the making of an image", () => {
     await using service = await openImages(home.home, registries, { maxConcurrent: 1 });
     const { record: box } = await service.create(admin, {});
     const stop = new AbortController();
-    const job = service.fleet.run(admin, box.id, command("sleep 1000"), {}, (sandbox) => sandbox.run());
+    const job = service.fleet.run(admin, box.id, command("sleep 1000"), {}, (sandbox) =>
+      sandbox.run({ signal: stop.signal }),
+    );
     await until(() => service.fleet.queue().running === 1);
     const first = await service.imageBuilds.importSpec(admin, ending);
     const second = await service.imageBuilds.importSpec(admin, endless);

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { ordinary } from "../harness.ts";
+import { ordinary, soak } from "../harness.ts";
 import { silent } from "../images/fixture.ts";
 import { reachableRegistries, whyLeftOut } from "../packages/can-get.ts";
 import { openServerBuilds, packed, type TestBuilds } from "./build-fixture.ts";
@@ -58,7 +58,7 @@ describe.skipIf(!pipWorks)(`builds of all kinds of sources${pipWorks ? "" : whyL
   afterEach(removeBuilt);
   const asked = (end: string) => made.host.requests.filter(({ url }) => url.endsWith(end)).length;
 
-  it("[HOS-01] a project of Python with scripts is installed, and its script starts it", async () => {
+  it.runIf(soak)("[HOS-01] a project of Python with scripts is installed, and its script starts it", async () => {
     const built = await builds.build({ archive: packed(project) });
     expect(built.command).toEqual(["mine"]);
     const { stdout } = await builds.run(built.layerId, "container", "mine; head -n 1 /usr/local/bin/mine");
@@ -84,7 +84,7 @@ def build_editable(folder, *_):
     expect([stdout, stderr]).toEqual(["/app/lib/src/here.py\n", ""]);
   });
 
-  it("[HOS-01] a package of Node has its dependencies beside it, by a lock file too", async () => {
+  it.runIf(soak)("[HOS-01] a package of Node has its dependencies beside it, by a lock file too", async () => {
     const run = { "run.js": 'require("plain-node"); console.log("ran")\n' };
     const built = await builds.build({ archive: packed({ ...node, ...run }) });
     expect(built.command).toEqual(["node", "run.js"]);
@@ -99,18 +99,21 @@ def build_editable(folder, *_):
     );
   });
 
-  it("[HOS-01] files that only their owner could read are readable, and programs stay programs", async () => {
-    const archive = packed(
-      { "requirements.txt": "", "server.py": "" },
-      { name: "shut", type: "5", mode: 0o700 },
-      { name: "shut/data", body: "data", mode: 0o600 },
-      { name: "tool", body: "#!/bin/sh\necho tool\n", mode: 0o700 },
-    );
-    const built = await builds.build({ archive, command: ["/app/tool"] });
-    expect((await builds.run(built.layerId, "gvisor", "cat /app/shut/data; /app/tool")).stdout).toBe("datatool\n");
-  });
+  it.runIf(soak)(
+    "[HOS-01] files that only their owner could read are readable, and programs stay programs",
+    async () => {
+      const archive = packed(
+        { "requirements.txt": "", "server.py": "" },
+        { name: "shut", type: "5", mode: 0o700 },
+        { name: "shut/data", body: "data", mode: 0o600 },
+        { name: "tool", body: "#!/bin/sh\necho tool\n", mode: 0o700 },
+      );
+      const built = await builds.build({ archive, command: ["/app/tool"] });
+      expect((await builds.run(built.layerId, "gvisor", "cat /app/shut/data; /app/tool")).stdout).toBe("datatool\n");
+    },
+  );
 
-  it("[HOS-01] other images get /app and /data, and a build lies over all their layers", async () => {
+  it.runIf(soak)("[HOS-01] other images get /app and /data, and a build lies over all their layers", async () => {
     const text = "rm -r app data; mkdir -p data opt/mine";
     const other = await builds.service.layers.build({ root: builds.image.layerId, over: true }, ({ run }) =>
       run({ name: "change", text }, silent),

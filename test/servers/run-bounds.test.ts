@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { ServerLink } from "../../packages/server/src/core/server-link.ts";
 import { serverLimits } from "../../packages/server/src/servers/limits.ts";
+import { soak } from "../harness.ts";
 import {
   callerOf,
   callOver,
@@ -105,45 +106,54 @@ describe("a hosted server", () => {
     expect((await service.servers.status(caller, "lines")).instances).toBe(0);
   }, 60_000);
 
-  it("that crashes again and again stays down with its last lines, until a restart", async () => {
-    await deploy(service, ["frail", "http", "--fail-later"], { name: "frail" });
-    await call("frail", "write", { name: "poison", text: "x" });
-    await service.servers.stop(caller, "frail");
-    const failures: string[] = [];
-    for (let at = 0; at < serverLimits.crashes; at++)
-      await call("frail", "label").catch((error: Error) => failures.push(error.message));
-    expect(failures[0]).toMatch(/the program ended before it listened: exit code 4/);
-    const status = await service.servers.status(caller, "frail");
-    expect(status).toMatchObject({ state: "crash_loop", failure: expect.stringContaining("exit code 4") });
-    await expect(call("frail", "label")).rejects.toMatchObject({ details: { crash_loop: true } });
-    const crashes = () => service.events.filter(({ type, data }) => type === "server.crashed" && "failures" in data);
-    const last = { name: "frail", failures: serverLimits.crashes, crash_loop: true };
-    await vi.waitFor(() => expect(crashes().at(-1)?.data).toMatchObject(last));
-    await service.servers.restart(caller, "frail");
-    expect((await service.servers.status(caller, "frail")).state).toBe("stopped");
-    // A version that does not need what broke it brings it back.
-    expect((await deploy(service, ["strong", "http"], { name: "frail" })).state).toBe("ready");
-    expect(await call("frail", "label")).toBe("strong");
-  }, 60_000);
+  it.runIf(soak)(
+    "that crashes again and again stays down with its last lines, until a restart",
+    async () => {
+      await deploy(service, ["frail", "http", "--fail-later"], { name: "frail" });
+      await call("frail", "write", { name: "poison", text: "x" });
+      await service.servers.stop(caller, "frail");
+      const failures: string[] = [];
+      for (let at = 0; at < serverLimits.crashes; at++)
+        await call("frail", "label").catch((error: Error) => failures.push(error.message));
+      expect(failures[0]).toMatch(/the program ended before it listened: exit code 4/);
+      const status = await service.servers.status(caller, "frail");
+      expect(status).toMatchObject({ state: "crash_loop", failure: expect.stringContaining("exit code 4") });
+      await expect(call("frail", "label")).rejects.toMatchObject({ details: { crash_loop: true } });
+      const crashes = () => service.events.filter(({ type, data }) => type === "server.crashed" && "failures" in data);
+      const last = { name: "frail", failures: serverLimits.crashes, crash_loop: true };
+      await vi.waitFor(() => expect(crashes().at(-1)?.data).toMatchObject(last));
+      await service.servers.restart(caller, "frail");
+      expect((await service.servers.status(caller, "frail")).state).toBe("stopped");
+      // A version that does not need what broke it brings it back.
+      expect((await deploy(service, ["strong", "http"], { name: "frail" })).state).toBe("ready");
+      expect(await call("frail", "label")).toBe("strong");
+    },
+    60_000,
+  );
 
-  it("keeps so many versions, their layers and their data, and tells what is different between two", async () => {
-    for (let at = 1; at <= serverLimits.versions + 2; at++) await deploy(service, [`n${at}`, "http"], { name: "many" });
-    const versions = await service.servers.versions(caller, "many");
-    expect(versions.map(({ number }) => number)).toEqual([7, 6, 5, 4, 3]);
-    const changed = await service.servers.diff(caller, "many", 6, 7);
-    expect(changed).toContainEqual({
-      field: "command",
-      from: "python3 server.py n6 http",
-      to: "python3 server.py n7 http",
-    });
-    expect(changed).toContainEqual({ field: "pip mcp", from: "n6", to: "n7" });
-    const held = { principal: { ...caller.principal }, requestId: "", serverId: versions[0]?.serverId ?? "" };
-    const snapshots = await service.storage.snapshots.list(held, { limit: 99 });
-    const kept = versions.flatMap(({ dataSnapshotId }) => dataSnapshotId ?? []);
-    expect(snapshots.map(({ id }) => id).sort()).toEqual(kept.sort());
-    await service.servers.delete(caller, "many");
-    expect(await service.storage.snapshots.list(held, { limit: 99 })).toEqual([]);
-  }, 60_000);
+  it.runIf(soak)(
+    "keeps so many versions, their layers and their data, and tells what is different between two",
+    async () => {
+      for (let at = 1; at <= serverLimits.versions + 2; at++)
+        await deploy(service, [`n${at}`, "http"], { name: "many" });
+      const versions = await service.servers.versions(caller, "many");
+      expect(versions.map(({ number }) => number)).toEqual([7, 6, 5, 4, 3]);
+      const changed = await service.servers.diff(caller, "many", 6, 7);
+      expect(changed).toContainEqual({
+        field: "command",
+        from: "python3 server.py n6 http",
+        to: "python3 server.py n7 http",
+      });
+      expect(changed).toContainEqual({ field: "pip mcp", from: "n6", to: "n7" });
+      const held = { principal: { ...caller.principal }, requestId: "", serverId: versions[0]?.serverId ?? "" };
+      const snapshots = await service.storage.snapshots.list(held, { limit: 99 });
+      const kept = versions.flatMap(({ dataSnapshotId }) => dataSnapshotId ?? []);
+      expect(snapshots.map(({ id }) => id).sort()).toEqual(kept.sort());
+      await service.servers.delete(caller, "many");
+      expect(await service.storage.snapshots.list(held, { limit: 99 })).toEqual([]);
+    },
+    60_000,
+  );
 
   it("that is deleted tells those under way that the outcome is unknown, and takes no other call", async () => {
     await deploy(service, ["gone", "http"], { name: "gone" });

@@ -50,7 +50,7 @@ const cases: readonly Case[] = [
   { name: "thinking", words: [npm("sequential-thinking")], tools: 1, calls: [["sequentialthinking", thought, /./]] },
   { name: "fetch", words: ["pypi:mcp-server-fetch@2026.10.24"], tools: 1, calls: [] },
   {
-    ...{ name: "time", words: ["pypi:mcp-server-time@2026.10.19"], tools: 2, isSampled: true },
+    ...{ name: "time", words: ["pypi:mcp-server-time@2026.10.19"], tools: 2 },
     calls: [["get_current_time", { timezone: "Europe/Vienna" }, /Europe\/Vienna/]],
   },
   {

@@ -172,6 +172,7 @@ export class LayerMounts {
 
   /** Unmounts it now if no sandbox needs it. The next use mounts it again, its digest checked again. */
   async rest(id: LayerId): Promise<void> {
+    await readLayerRecord(this.#engineFolder, id); // refuses an unknown one
     if (this.#idle.has(id)) await this.#unmount(id);
   }
 
