@@ -2,6 +2,11 @@ import { spawn } from "node:child_process";
 
 const environment = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
 
+export const npmPath = "/usr/bin/npm";
+
+/** How this machine reaches its package registries is told by its environment. */
+export const surroundings = { env: process.env as Record<string, string> };
+
 export interface RunOptions {
   /** A file descriptor to be the program's standard output, instead of a pipe that is read here. */
   stdout?: number;

@@ -1,12 +1,9 @@
 import { access } from "node:fs/promises";
 import { join } from "node:path";
 import { root } from "./native-programs.ts";
-import { runProgram } from "./program.ts";
+import { runProgram, surroundings } from "./program.ts";
 
 const pythonPath = "/usr/bin/python3";
-
-/** How this machine reaches its package registries is told by its environment. */
-const surroundings = { env: process.env as Record<string, string> };
 
 /** A package of PyPI in an environment of its own, which stays for the next time; gives back its interpreter. */
 export async function installPython(requirement: string): Promise<string> {

@@ -1,31 +1,19 @@
 /** A call of a hosted server's tool, beside the same server without a sandbox, directly and behind gateways of npm. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Caisson } from "@caisson/sdk";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { Daemon } from "../daemon.ts";
-import { runProgram } from "../program.ts";
+import { Daemon, freePort } from "../daemon.ts";
+import { npmPath, runProgram, surroundings } from "../program.ts";
 import { interleave, summarize, timeMs } from "../stats.ts";
 import type { Workbench } from "../workbench.ts";
 
 const server = "@modelcontextprotocol/server-everything";
 const version = "2026.8.31";
-const npmPath = "/usr/bin/npm";
 const blockRounds = 10;
 const together = 16;
-const surroundings = { env: process.env as Record<string, string> };
-
-async function freePort(): Promise<number> {
-  const listening = createServer().listen(0, "127.0.0.1");
-  await once(listening, "listening");
-  const { port } = listening.address() as AddressInfo;
-  await new Promise((resolve) => listening.close(resolve));
-  return port;
-}
 
 async function connect(url: URL, key?: string): Promise<Client> {
   const client = new Client({ name: "bench", version: "1" }, { versionNegotiation: { mode: "legacy" } });

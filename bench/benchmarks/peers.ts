@@ -4,14 +4,13 @@ import { Daemon } from "../daemon.ts";
 import { Docker } from "../docker.ts";
 import { programPath } from "../native-programs.ts";
 import { installOver } from "../over-rest.ts";
-import { runProgram } from "../program.ts";
+import { npmPath, runProgram, surroundings } from "../program.ts";
 import { importPython } from "../python-image.ts";
 import { interleave, summarize } from "../stats.ts";
 import type { Workbench } from "../workbench.ts";
 
 const path = "/api/v1/sandboxes";
 const bubblewrapPath = "/usr/bin/bwrap";
-const npmPath = "/usr/bin/npm";
 const pythonPath = "/usr/bin/python3";
 const pythonImage = "caisson-bench-python";
 
@@ -22,9 +21,6 @@ interface Peer {
   /** Installs it if need be; throws why it cannot run here. Some bring a sandbox that is Docker's. */
   prepare(folder: string, docker: () => Promise<Docker>): Promise<() => Promise<number>>;
 }
-
-/** How this machine reaches its package registries is told by its environment. */
-const surroundings = { env: process.env as Record<string, string> };
 
 /** The whole way to one line of output: what each asks of its user for it. */
 const peers: readonly Peer[] = [

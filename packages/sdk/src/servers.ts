@@ -191,22 +191,22 @@ export class Servers {
     return this.#transport.json("GET", `${at(server)}/diff`, { query: { from, to } });
   }
 
-  /** Lets an older version answer calls; `data`: with its /data of then. */
+  /** Switches back to an older version; `data: true` also restores its /data. */
   rollback(server: string, version: number, { data = false }: { data?: boolean } = {}): Promise<ServerVersionInfo> {
     return this.#transport.json("POST", `${versionAt(server, version)}/rollback`, { json: { data }, timeoutMs: null });
   }
 
-  /** Gives a held version the secrets of its server. */
+  /** Confirms a held version: from then on it runs with the server's secrets. */
   confirm(server: string, version: number): Promise<ServerVersionInfo> {
     return this.#transport.json("POST", `${versionAt(server, version)}/confirm`, { timeoutMs: null });
   }
 
-  /** Lists its tools, through its endpoint as any client. */
+  /** Lists its tools, as an MCP client of its endpoint. */
   async tools(server: string, options: ToolOptions = {}): Promise<ServerTool[]> {
     return withServer(this.#transport, await this.#idOf(server), options, (session) => session.tools());
   }
 
-  /** Calls a tool, through its endpoint as any client. */
+  /** Calls a tool, as an MCP client of its endpoint. */
   async call(
     server: string,
     tool: string,

@@ -214,6 +214,6 @@ export interface HostedServers {
   diff(caller: Caller, server: string, from: number, to: number): Promise<VersionDifference[]>;
   /** Checks the older version and lets it take over; `data`: with /data as it was then. */
   rollback(caller: Caller, server: string, number: number, options: { data: boolean }): Promise<ServerVersion>;
-  /** Gives a held version the secrets of its server. */
+  /** Confirms a held version: from then on it runs with the server's secrets. */
   confirm(caller: Caller, server: string, number: number): Promise<ServerVersion>;
 }

@@ -17,7 +17,7 @@ import { change, pass, refuse, type Stage } from "./stage.ts";
 
 const tasksExtension = "io.modelcontextprotocol/tasks";
 
-/** Lets methods of clients pass that the table names, to keys that may send them. */
+/** Passes a client's message if the table names its method and the key may use it; refuses any other. */
 export const clientMethods: Stage = (message, { caller, server, era }) => {
   if (!("method" in message)) return pass; // it answers a question that this client was asked
   const row = rowOf(message, "client");
@@ -36,7 +36,7 @@ export const clientMethods: Stage = (message, { caller, server, era }) => {
   return changed(message, declaredByClient(message));
 };
 
-/** Lets methods of servers pass that the table names, and answers of any form. */
+/** Passes a server's message if the table names its method, and every answer; refuses any other. */
 export const serverMethods: Stage = (message, { era, request }) => {
   if (!("method" in message)) return changed(message, declaredByServer(message, request));
   const row = rowOf(message, "server");

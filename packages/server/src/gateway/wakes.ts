@@ -8,7 +8,7 @@ type Woken = (upstream: ModernUpstream) => void;
 export class Wakes {
   readonly #waiting = new Map<string, Set<Woken>>();
 
-  /** Tells those who wait for this instance that it runs. */
+  /** Calls the listeners that wait for the server to start again. */
   tell(server: ServerRecord, who: LinkFor, link: ServerLink, upstream: ModernUpstream): void {
     const key = keyOf(server, who, link);
     const waiting = this.#waiting.get(key);

@@ -113,7 +113,7 @@ export function serverVersionRoutes(servers: HostedServers): Route[] {
       method: "POST",
       path: `${version}/confirm`,
       tag,
-      summary: "Gives a held version the secrets of its server",
+      summary: "Confirms a held version, which then runs with the server's secrets",
       scope: "operate",
       audit: "fleet",
       params: versionId,

@@ -14,7 +14,7 @@ export function parseNetwork(text: string): { address: string; prefix: number; f
   return prefix > bits ? undefined : { address, prefix, family };
 }
 
-/** Tells whether an address is in one of the networks. An IPv4 address that was mapped to IPv6 counts as the IPv4 address. */
+/** Returns true if an address is in one of the networks. An IPv4 address in IPv6 form (::ffff:192.0.2.1) counts as IPv4. */
 export function networkList(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const { address, prefix, family } of networks.flatMap((text) => parseNetwork(text) ?? []))

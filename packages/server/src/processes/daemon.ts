@@ -44,7 +44,7 @@ export interface DaemonConfiguration {
   /** Start of links that are shown to people and clients. */
   linkBase: string;
   trustedProxies: readonly string[];
-  /** Of HTTPS on its address; null: plain HTTP. Never shown: it holds the private key. */
+  /** Certificate of the address; null: plain HTTP. Never shown: it holds the private key. */
   certificate: CertificatePem | null;
   webhooksMayBePrivate: boolean;
   auditDays: number;
@@ -158,7 +158,7 @@ async function drain({ app }: HttpApp, { fleet, approvals, serverPool }: Service
 }
 
 interface Listening {
-  /** Of the address; the HTTP server itself listens for clients on this machine. */
+  /** TLS listener of the address; the HTTP server itself listens for clients on this machine. */
   address: Server;
   take: (message: unknown) => void;
 }
