@@ -1,17 +1,10 @@
-import { randomBytes } from "node:crypto";
-import { createRequestStateCodec } from "@modelcontextprotocol/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mcpRoutes } from "../../packages/server/src/http/mcp.ts";
-import { McpEndpoint } from "../../packages/server/src/mcp/endpoint.ts";
-import { Changes } from "../../packages/server/src/mcp-protocol/changes.ts";
 import { engines } from "../harness.ts";
 import { openTestServer, type TestServer } from "../http/server.ts";
 import { type Era, eras } from "./client.ts";
-import { fixturePushes } from "./conformance/pushes.ts";
-import { fixtureQuestions } from "./conformance/questions.ts";
-import { fixturePrompts, fixtureResources } from "./conformance/resources.ts";
+import { suiteEndpoint } from "./conformance/endpoint.ts";
 import { runSuite } from "./conformance/suite.ts";
-import { fixtureTools } from "./conformance/tools.ts";
 
 const [engine = "container"] = engines;
 
@@ -30,18 +23,7 @@ const withoutFixture: Record<Era, readonly string[]> = {
 describe("the official conformance suite", () => {
   let server: TestServer;
   beforeAll(async () => {
-    const changes = new Changes();
-    const seal = createRequestStateCodec({ key: randomBytes(32) });
-    const endpoint = new McpEndpoint({
-      version: "0.0.0",
-      offers: [fixtureTools(changes), fixtureQuestions(seal), fixturePushes, fixtureResources, fixturePrompts],
-      verify: seal.verify,
-      changes,
-      follow: async () => () => undefined,
-      sets: ["core"],
-      endSession: async () => undefined,
-      onError: (error) => void server.errors.push(error),
-    });
+    const endpoint = suiteEndpoint((error) => void server.errors.push(error));
     server = await openTestServer(engine, { routes: mcpRoutes(endpoint) });
   });
   afterAll(() => server[Symbol.asyncDispose]());

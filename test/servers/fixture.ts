@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
-import { vi } from "vitest";
+import { expect, vi } from "vitest";
 import type { Service } from "../../packages/server/src/compose/service.ts";
 import type { EngineName } from "../../packages/server/src/core/engine.ts";
 import type { JournalEvent } from "../../packages/server/src/core/journal.ts";
@@ -20,6 +20,8 @@ import { madeServer } from "./made-server.ts";
 import { buildPythonRoot } from "./python-root.ts";
 
 export interface TestServers extends Service {
+  /** Its data folder. */
+  home: string;
   events: JournalEvent[];
   errors: unknown[];
   builds: number[];
@@ -92,9 +94,24 @@ export async function makeServersHome(engine: EngineName): Promise<ServersHome> 
         versionBuilder: (layers) => madeBuilder(layers, root, builds),
         caisson: { network: { enabled: true } },
       });
-      return { ...service, events, errors, builds };
+      return { ...service, home: made.home, events, errors, builds };
     },
     [Symbol.asyncDispose]: () => made[Symbol.asyncDispose](),
+  };
+}
+
+/** A daemon in a data folder of its own; at its end its servers go, and nothing may have failed behind anybody's back. */
+export async function openServers(engine: EngineName = "container"): Promise<TestServers> {
+  const home = await makeServersHome(engine);
+  const service = await home.open();
+  return {
+    ...service,
+    [Symbol.asyncDispose]: async () => {
+      await removeAll(service);
+      expect(service.errors).toEqual([]);
+      await service[Symbol.asyncDispose]();
+      await home[Symbol.asyncDispose]();
+    },
   };
 }
 

@@ -1,18 +1,12 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { serverLimits } from "../../packages/server/src/servers/limits.ts";
-import { callerOf, makeServersHome, removeAll, type ServersHome, type TestServers, uploadOf } from "./fixture.ts";
+import { callerOf, openServers, type TestServers, uploadOf } from "./fixture.ts";
 
-let home: ServersHome;
 let service: TestServers;
 beforeAll(async () => {
-  home = await makeServersHome("container");
-  service = await home.open();
+  service = await openServers();
 }, 120_000);
-afterAll(async () => {
-  await removeAll(service);
-  await service[Symbol.asyncDispose]();
-  await home[Symbol.asyncDispose]();
-});
+afterAll(() => service[Symbol.asyncDispose]());
 
 it("[S124] a namespace has so many versions in the making: another one is refused before it is uploaded", async () => {
   const request = { source: { kind: "archive" }, config: { image: "host" } } as const;

@@ -3,38 +3,21 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { ServerLink } from "../../packages/server/src/core/server-link.ts";
 import { serverLimits } from "../../packages/server/src/servers/limits.ts";
 import { soak } from "../harness.ts";
-import {
-  callerOf,
-  callOver,
-  callTool,
-  deploy,
-  makeServersHome,
-  readAll,
-  removeAll,
-  type ServersHome,
-  type TestServers,
-} from "./fixture.ts";
+import { callerOf, callOver, callTool, deploy, openServers, readAll, type TestServers } from "./fixture.ts";
 
 const caller = callerOf();
 const { signal } = new AbortController();
 const MiB = 1024 ** 2;
 
 describe("a hosted server", () => {
-  let home: ServersHome;
   let service: TestServers;
   beforeAll(async () => {
-    home = await makeServersHome("container");
-    service = await home.open();
+    service = await openServers();
     await deploy(service, ["well", "http"], { name: "well" });
     await deploy(service, ["noisy", "http"], { name: "noisy" });
     await deploy(service, ["lines", "stdio"], { name: "lines" });
   }, 120_000);
-  afterAll(async () => {
-    await removeAll(service);
-    expect(service.errors).toEqual([]);
-    await service[Symbol.asyncDispose]();
-    await home[Symbol.asyncDispose]();
-  });
+  afterAll(() => service[Symbol.asyncDispose]());
   const call = (name: string, tool: string, args: Record<string, unknown> = {}) =>
     callTool(service, tool, args, { name });
   const whoIs = (principal: string) => ({ principal, capabilities: "none" });

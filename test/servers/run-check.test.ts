@@ -1,29 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  callerOf,
-  callTool,
-  deploy,
-  makeServersHome,
-  removeAll,
-  type ServersHome,
-  type TestServers,
-} from "./fixture.ts";
+import { callerOf, callTool, deploy, openServers, type TestServers } from "./fixture.ts";
 
 const caller = callerOf();
 
 describe("the check of a version", () => {
-  let home: ServersHome;
   let service: TestServers;
   beforeAll(async () => {
-    home = await makeServersHome("container");
-    service = await home.open();
+    service = await openServers();
   }, 120_000);
-  afterAll(async () => {
-    await removeAll(service);
-    expect(service.errors).toEqual([]);
-    await service[Symbol.asyncDispose]();
-    await home[Symbol.asyncDispose]();
-  });
+  afterAll(() => service[Symbol.asyncDispose]());
 
   it("finds out how a server is spoken to: transport, path, port, revision", async () => {
     const found = async (words: readonly string[], config = {}) =>

@@ -1,38 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 
-import {
-  callerOf,
-  callTool,
-  deploy,
-  makeServersHome,
-  readAll,
-  removeAll,
-  type ServersHome,
-  type TestServers,
-  uploadOf,
-} from "./fixture.ts";
+import { callerOf, callTool, deploy, openServers, readAll, type TestServers, uploadOf } from "./fixture.ts";
 
 const operator = callerOf();
 const agent = callerOf("default", "agent");
 const value = "a-value-that-is-nowhere-else";
 
 describe("the secrets of a hosted server", () => {
-  let home: ServersHome;
   let service: TestServers;
   beforeAll(async () => {
-    home = await makeServersHome("container");
-    service = await home.open();
+    service = await openServers();
     for (const name of ["TOKEN", "OTHER"]) await service.vault.put(operator, { name, value: Buffer.from(value) });
     const shared = { target: { all: true }, delivery: { as: "file" } } as const;
     await service.vault.bind(operator, "OTHER", shared);
     await service.vault.bind(operator, "OTHER", { ...shared, target: { keyId: operator.principal.id } });
   }, 120_000);
-  afterAll(async () => {
-    await removeAll(service);
-    expect(service.errors).toEqual([]);
-    await service[Symbol.asyncDispose]();
-    await home[Symbol.asyncDispose]();
-  });
+  afterAll(() => service[Symbol.asyncDispose]());
   const secret = (name: string, server = "made") => callTool(service, "secret", { name }, { name: server });
 
   it("[S121] are files of its own sandbox, and what is bound to all or to a key is not", async () => {

@@ -1,38 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { HostedServers } from "../../packages/server/src/core/server.ts";
-import {
-  anybody,
-  callerOf,
-  callTool,
-  deploy,
-  makeServersHome,
-  readAll,
-  removeAll,
-  type ServersHome,
-  type TestServers,
-} from "./fixture.ts";
+import { anybody, callerOf, callTool, deploy, openServers, readAll, type TestServers } from "./fixture.ts";
 
 const owner = callerOf("default");
 const stranger = callerOf("elsewhere", "admin");
 const { signal } = new AbortController();
 
 describe("[S125] a hosted server", () => {
-  let home: ServersHome;
   let service: TestServers;
   let id: string;
   beforeAll(async () => {
-    home = await makeServersHome("container");
-    service = await home.open();
+    service = await openServers();
     await deploy(service, ["ours", "http", "--say"]);
     id = (await service.servers.get(owner, "made")).id;
     await callTool(service, "count");
   }, 120_000);
-  afterAll(async () => {
-    await removeAll(service);
-    expect(service.errors).toEqual([]);
-    await service[Symbol.asyncDispose]();
-    await home[Symbol.asyncDispose]();
-  });
+  afterAll(() => service[Symbol.asyncDispose]());
 
   it("does not exist in another namespace, by its id or its name, for anything that can be asked of one", async () => {
     const { servers } = service;

@@ -9,9 +9,7 @@ import {
   callTool,
   deploy,
   enginesOfServers,
-  makeServersHome,
-  removeAll,
-  type ServersHome,
+  openServers,
   type TestServers,
 } from "./fixture.ts";
 
@@ -19,18 +17,11 @@ const caller = callerOf();
 const any = new AbortController().signal;
 
 describe.each(enginesOfServers)("a hosted server on %s", (engine) => {
-  let home: ServersHome;
   let service: TestServers;
   beforeAll(async () => {
-    home = await makeServersHome(engine);
-    service = await home.open();
+    service = await openServers(engine);
   }, 120_000);
-  afterAll(async () => {
-    await removeAll(service);
-    expect(service.errors).toEqual([]);
-    await service[Symbol.asyncDispose]();
-    await home[Symbol.asyncDispose]();
-  });
+  afterAll(() => service[Symbol.asyncDispose]());
   const idOf = async (name = "made") => (await service.servers.get(caller, name)).id;
   const connect = async (name = "made"): Promise<ServerLink> =>
     service.serverPool.connect(caller, await idOf(name), anybody, any);
@@ -62,7 +53,7 @@ describe.each(enginesOfServers)("a hosted server on %s", (engine) => {
     expect(link.ended.aborted).toBe(true);
     await service.servers.stop(caller, "made");
     // A stopped server has its folder and its range of uids, and nothing else.
-    const left = findLeaks(home.home).filter((leak) => !/^(folder|uid range)/.test(leak));
+    const left = findLeaks(service.home).filter((leak) => !/^(folder|uid range)/.test(leak));
     expect(left).toEqual([]);
     expect(await callTool(service, "count", {}, { name: "idle" })).toBe("2");
     expect(typesOf("idle")).toContain("server.stopped");
